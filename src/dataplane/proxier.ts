@@ -1,0 +1,29 @@
+import type { PlanDiff, ProxyPlan } from '../plan/proxy-plan.ts';
+
+/**
+ * Makes a plan true in the kernel, for one address family. One implementation per mode.
+ *
+ * - `sync` is never called while another call of the same proxier runs.
+ * - With `diff` undefined the whole plan is programmed and everything else of ours removed (full sync); it needs no
+ *   memory of earlier calls and takes over whatever an earlier process, kube-proxy included, left behind, without a
+ *   moment in which connections fail. The same plan twice is harmless.
+ * - With a `diff` only that is applied, to the state that the last successful `sync` left (partial sync).
+ * - A rejected promise means that the kernel holds what it held before, as far as one transaction reaches; the caller
+ *   then asks for a full sync. Proxiers do not retry.
+ * - Nothing is removed when the process ends. `cleanup` removes all that any version of this mode has ever created,
+ *   and nothing else; removing what is absent is no error.
+ */
+export interface Proxier {
+  sync(plan: ProxyPlan, diff: PlanDiff | undefined): Promise<SyncReport>;
+  cleanup(): Promise<void>;
+  /** Stops watching; rules stay. */
+  close(): void;
+}
+
+/** What a sync did, for logs and metrics. */
+export interface SyncReport {
+  /** Objects (rules, elements, chains …) written and removed. */
+  readonly operations: number;
+  /** Set when something else had changed our objects since the last sync, and what. */
+  readonly repaired?: string;
+}

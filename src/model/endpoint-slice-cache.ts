@@ -1,0 +1,129 @@
+import type { IpFamily } from '../base/ip.ts';
+import type * as kube from '../kube/endpoint-slice.ts';
+import { type Endpoint, endpointsOf, reportUnusableEndpoints } from './endpoint.ts';
+import { type ReportProblem, serviceKey } from './service-port.ts';
+
+/** Whether a Service with changed slices has, or had, a port of protocol UDP: then its conntrack entries need a look. */
+export interface EndpointChange {
+  readonly hasUdp: boolean;
+}
+
+/**
+ * The EndpointSlices of one family by Service: what has been handed to a sync, and what changed since (spec A.2.2).
+ */
+export class EndpointSliceCache {
+  readonly #family: IpFamily;
+  readonly #nodeName: string;
+  readonly #report: ReportProblem;
+  /** Service → slices in the order of their names. */
+  readonly #applied = new Map<string, readonly kube.EndpointSlice[]>();
+  /** Service → slice name → new state, `undefined` for a slice that is gone. */
+  readonly #pending = new Map<string, Map<string, kube.EndpointSlice | undefined>>();
+  /** Slice (`namespace/name`) → Service, to find the old place of a slice that changed its owner or lost its label. */
+  readonly #owner = new Map<string, string>();
+
+  constructor(options: { family: IpFamily; nodeName: string; report: ReportProblem }) {
+    this.#family = options.family;
+    this.#nodeName = options.nodeName;
+    this.#report = options.report;
+  }
+
+  /** Notes a slice that was added or changed; returns the Services whose slices are now pending because of it. */
+  update(slice: kube.EndpointSlice): readonly string[] {
+    const accepted = slice.addressType === this.#family && slice.serviceName !== '';
+    if (!accepted) return this.delete(slice.namespace, slice.name);
+    const service = serviceKey(slice.namespace, slice.serviceName);
+    const sliceKey = serviceKey(slice.namespace, slice.name);
+    const before = this.#owner.get(sliceKey);
+    const moved = before !== undefined && before !== service ? this.delete(slice.namespace, slice.name) : [];
+    this.#owner.set(sliceKey, service);
+    const known = this.#known(service, slice.name);
+    if (known !== undefined && equalSlices(known, slice)) return moved;
+    reportUnusableEndpoints(slice, this.#family, this.#report);
+    this.#note(service, slice.name, slice);
+    return [...moved, service];
+  }
+
+  /** Notes a slice that is gone; deleting an unknown one changes nothing. */
+  delete(namespace: string, name: string): readonly string[] {
+    const sliceKey = serviceKey(namespace, name);
+    const service = this.#owner.get(sliceKey);
+    if (service === undefined) return [];
+    this.#owner.delete(sliceKey);
+    if (this.#known(service, name) === undefined) return [];
+    this.#note(service, name, undefined);
+    return [service];
+  }
+
+  /** Number of slices with a pending change. */
+  get pendingCount(): number {
+    let count = 0;
+    for (const slices of this.#pending.values()) count += slices.size;
+    return count;
+  }
+
+  /** Takes all pending changes over and returns the Services they belong to (spec A.2.2, A.2.4). */
+  checkout(): Map<string, EndpointChange> {
+    const changes = new Map<string, EndpointChange>();
+    for (const [service, pending] of this.#pending) {
+      const before = this.#applied.get(service) ?? none;
+      const unchanged = before.filter((slice) => !pending.has(slice.name));
+      const changed = [...pending.values()].filter((slice) => slice !== undefined);
+      const after = [...unchanged, ...changed].sort(byName);
+      if (after.length === 0) this.#applied.delete(service);
+      else this.#applied.set(service, after);
+      changes.set(service, { hasUdp: before.some(servesUdp) || after.some(servesUdp) });
+    }
+    this.#pending.clear();
+    return changes;
+  }
+
+  /** The endpoints of one ServicePort as of the last checkout. */
+  endpoints(service: string, portName: string, protocol: string): readonly Endpoint[] {
+    const slices = this.#applied.get(service);
+    if (slices === undefined) return none;
+    return endpointsOf(slices, { family: this.#family, nodeName: this.#nodeName, portName, protocol });
+  }
+
+  /** Number of distinct addresses on this node that are ready on any port of the Service (spec A.2.4). */
+  localReadyAddresses(service: string): number {
+    const addresses = new Set<string>();
+    for (const slice of this.#applied.get(service) ?? none) {
+      if (!slice.ports.some((port) => port.name !== undefined && port.port)) continue;
+      for (const endpoint of slice.endpoints) {
+        const ready = (endpoint.ready ?? true) && endpoint.address !== '';
+        if (ready && this.#nodeName !== '' && endpoint.nodeName === this.#nodeName)
+          addresses.add(endpoint.address);
+      }
+    }
+    return addresses.size;
+  }
+
+  #known(service: string, name: string): kube.EndpointSlice | undefined {
+    const pending = this.#pending.get(service);
+    if (pending?.has(name)) return pending.get(name);
+    return this.#applied.get(service)?.find((slice) => slice.name === name);
+  }
+
+  #note(service: string, name: string, slice: kube.EndpointSlice | undefined): void {
+    const pending = this.#pending.get(service);
+    if (pending === undefined) this.#pending.set(service, new Map([[name, slice]]));
+    else pending.set(name, slice);
+  }
+}
+
+const none: readonly never[] = Object.freeze([]);
+
+function byName(a: kube.EndpointSlice, b: kube.EndpointSlice): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function servesUdp(slice: kube.EndpointSlice): boolean {
+  return slice.ports.some((port) => port.protocol === 'UDP' && port.name !== undefined && port.port);
+}
+
+/** The API gives every change a new resourceVersion, so the objects need a look only where there is none. */
+function equalSlices(a: kube.EndpointSlice, b: kube.EndpointSlice): boolean {
+  if (a.resourceVersion !== '' || b.resourceVersion !== '') return a.resourceVersion === b.resourceVersion;
+  return JSON.stringify(a) === JSON.stringify(b);
+}

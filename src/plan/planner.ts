@@ -1,0 +1,128 @@
+import type { Endpoint } from '../model/endpoint.ts';
+import { printableName, type ReportProblem, type ServicePort } from '../model/service-port.ts';
+import { categorizeEndpoints } from './categorize-endpoints.ts';
+import { claimedFrontends, FrontendClaims } from './frontend-claims.ts';
+import type { PlanSettings } from './plan-settings.ts';
+import type { Frontend, PlanDiff, ProxyPlan, ServicePortChange, ServicePortPlan } from './proxy-plan.ts';
+
+/** What the planner reads: Services and their endpoints as of the last checkout. */
+export interface PlannerInput {
+  /** By `namespace/name`, then by servicePortKey. */
+  readonly services: ReadonlyMap<string, ReadonlyMap<string, ServicePort>>;
+  endpoints(service: string, portName: string, protocol: string): readonly Endpoint[];
+}
+
+/**
+ * Decides, for one address family, what each ServicePort should do on this node, and keeps the plan up to date at a
+ * cost that follows the size of the change. After any sequence of {@link update} the plan equals what {@link replan}
+ * would make of the same input.
+ */
+export class Planner {
+  readonly #report: ReportProblem;
+  #settings: PlanSettings;
+  #servicePorts = new Map<string, ServicePortPlan>();
+  #claims = new FrontendClaims();
+  /** Which ServicePorts were planned for a Service. */
+  #keysOf = new Map<string, readonly string[]>();
+
+  constructor(settings: PlanSettings, report: ReportProblem) {
+    this.#settings = settings;
+    this.#report = report;
+  }
+
+  /** The current plan. The maps are live: read them before the next update, or copy. */
+  get plan(): ProxyPlan {
+    return { settings: this.#settings, servicePorts: this.#servicePorts };
+  }
+
+  /** Looks at everything again, with new settings. */
+  replan(input: PlannerInput, settings: PlanSettings): ProxyPlan {
+    this.#settings = settings;
+    this.#servicePorts = new Map();
+    this.#claims = new FrontendClaims();
+    this.#keysOf = new Map();
+    for (const [service, ports] of input.services) this.#enter(service, ports);
+    for (const [service, ports] of input.services) {
+      for (const [key, port] of ports) this.#servicePorts.set(key, this.#planOf(service, key, port, input));
+    }
+    return this.plan;
+  }
+
+  /** Looks again at these Services, and at those that win or lose an address because of them. */
+  update(input: PlannerInput, services: Iterable<string>): PlanDiff {
+    const changes: ServicePortChange[] = [];
+    const affected = new Set<string>();
+    const touched = new Map<string, string>();
+    for (const service of services) {
+      for (const key of this.#keysOf.get(service) ?? []) touched.set(key, service);
+      for (const other of this.#withdraw(service)) affected.add(other);
+      const ports = input.services.get(service);
+      if (ports === undefined) continue;
+      for (const other of this.#enter(service, ports)) affected.add(other);
+      for (const key of ports.keys()) touched.set(key, service);
+    }
+    for (const key of affected) {
+      const port = this.#servicePorts.get(key)?.servicePort;
+      if (port !== undefined && !touched.has(key)) touched.set(key, `${port.namespace}/${port.name}`);
+    }
+    for (const [key, service] of touched) {
+      const before = this.#servicePorts.get(key);
+      const port = input.services.get(service)?.get(key);
+      const after = port === undefined ? undefined : this.#planOf(service, key, port, input);
+      if (after === undefined) this.#servicePorts.delete(key);
+      else this.#servicePorts.set(key, after);
+      if (before !== undefined || after !== undefined) changes.push({ before, after });
+    }
+    return changes;
+  }
+
+  #enter(service: string, ports: ReadonlyMap<string, ServicePort>): string[] {
+    this.#keysOf.set(service, [...ports.keys()]);
+    const affected: string[] = [];
+    for (const [key, port] of ports) affected.push(...this.#claims.add(key, port, this.#claimsOf(port)));
+    return affected;
+  }
+
+  #withdraw(service: string): string[] {
+    const affected: string[] = [];
+    for (const key of this.#keysOf.get(service) ?? []) {
+      const port = this.#servicePorts.get(key)?.servicePort;
+      if (port !== undefined) affected.push(...this.#claims.remove(key, port, this.#claimsOf(port)));
+    }
+    this.#keysOf.delete(service);
+    return affected;
+  }
+
+  #claimsOf(port: ServicePort): readonly Frontend[] {
+    return claimedFrontends(port, this.#settings.allowExternalIPs);
+  }
+
+  #planOf(service: string, key: string, port: ServicePort, input: PlannerInput): ServicePortPlan {
+    const endpoints = input.endpoints(service, port.portName, port.protocol);
+    const frontends: Frontend[] = [];
+    for (const frontend of this.#claimsOf(port)) {
+      const owner = this.#claims.owner(frontend, port.protocol);
+      if (owner === key) frontends.push(frontend);
+      else this.#reportLost(port, frontend, owner);
+    }
+    return {
+      key,
+      servicePort: port,
+      endpoints,
+      frontends,
+      ...categorizeEndpoints(endpoints, port, this.#settings),
+    };
+  }
+
+  #reportLost(port: ServicePort, frontend: Frontend, owner: string | undefined): void {
+    const destination =
+      frontend.kind === 'NodePort' ? `node port ${frontend.port}` : `${frontend.ip}:${frontend.port}`;
+    this.#report({
+      kind: 'Service',
+      namespace: port.namespace,
+      name: port.name,
+      field: frontend.kind,
+      reason: `${destination}/${port.protocol} of ${printableName(port)} is served for ${owner}`,
+    });
+  }
+}
