@@ -1,0 +1,37 @@
+import { constants } from 'node:os';
+
+export const EPERM = 1;
+export const ENOENT = 2;
+export const EINTR = 4;
+export const EIO = 5;
+export const EAGAIN = 11;
+export const ENOMEM = 12;
+export const EACCES = 13;
+export const EBUSY = 16;
+export const EEXIST = 17;
+export const ENODEV = 19;
+export const EINVAL = 22;
+export const ENOSPC = 28;
+export const ERANGE = 34;
+export const ERESTART = 85;
+export const EMSGSIZE = 90;
+export const EOPNOTSUPP = 95;
+export const EAFNOSUPPORT = 97;
+export const EADDRNOTAVAIL = 99;
+export const ENOBUFS = 105;
+
+/** Numbers that os.constants leaves out: netlink passes them through although user space has no name for some. */
+const unlisted: Readonly<Record<number, string>> = { 85: 'ERESTART', 117: 'EUCLEAN', 524: 'ENOTSUPP' };
+
+let names: Map<number, string> | undefined;
+
+/** Symbolic name of a positive errno, e.g. `ENOENT`; `errno 999` when it has none. */
+export function errnoName(errno: number): string {
+  if (names === undefined) {
+    names = new Map();
+    // Two names may share a number (EAGAIN and EWOULDBLOCK): the first one listed is the usual one.
+    for (const [name, number] of Object.entries(constants.errno))
+      if (!names.has(number)) names.set(number, name);
+  }
+  return names.get(errno) ?? unlisted[errno] ?? `errno ${errno}`;
+}

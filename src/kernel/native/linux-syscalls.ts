@@ -1,0 +1,75 @@
+import { loadKoffi } from './koffi.ts';
+import type { ReadableWatcher, Syscalls } from './syscalls.ts';
+
+let bound: (Syscalls & ReadableWatcher) | undefined;
+
+/** The C library's calls. The library is loaded on the first call of this function, not on import. */
+export function linuxSyscalls(): Syscalls & ReadableWatcher {
+  bound ??= bindSyscalls();
+  return bound;
+}
+
+function bindSyscalls(): Syscalls & ReadableWatcher {
+  const koffi = loadKoffi();
+  const libc = koffi.load(null);
+  const socket = libc.func('socket', 'int', ['int', 'int', 'int']);
+  const bind = libc.func('bind', 'int', ['int', 'void *', 'uint32_t']);
+  const getsockname = libc.func('getsockname', 'int', ['int', 'void *', 'void *']);
+  const setsockopt = libc.func('setsockopt', 'int', ['int', 'int', 'int', 'void *', 'uint32_t']);
+  const getsockopt = libc.func('getsockopt', 'int', ['int', 'int', 'int', 'void *', 'void *']);
+  const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
+  const recvfrom = libc.func('recvfrom', 'long', ['int', 'void *', 'size_t', 'int', 'void *', 'void *']);
+  const close = libc.func('close', 'int', ['int']);
+  const setns = libc.func('setns', 'int', ['int', 'int']);
+
+  const length = new Uint32Array(1);
+  const result = (value: number): number => (value >= 0 ? value : -koffi.errno());
+
+  return {
+    socket: (domain, type, protocol) => result(socket(domain, type, protocol)),
+    bind: (fd, address) => result(bind(fd, address, address.length)),
+    getsockname(fd, address) {
+      length[0] = address.length;
+      const status = result(getsockname(fd, address, length));
+      return status < 0 ? status : length[0]!;
+    },
+    setsockopt: (fd, level, option, value) => result(setsockopt(fd, level, option, value, value.length)),
+    getsockopt(fd, level, option, value) {
+      length[0] = value.length;
+      const status = result(getsockopt(fd, level, option, value, length));
+      return status < 0 ? status : length[0]!;
+    },
+    send: (fd, data, flags) => result(send(fd, data, data.length, flags)),
+    recvfrom(fd, buffer, flags, sender) {
+      length[0] = sender.length;
+      return result(recvfrom(fd, buffer, buffer.length, flags, sender, length));
+    },
+    close: (fd) => result(close(fd)),
+    setns: (fd, namespaceType) => result(setns(fd, namespaceType)),
+
+    // libuv watches the descriptor in the loop's own epoll set: no thread, nothing that could hold up process.exit.
+    // koffi calls back without a callback scope, so promise jobs queued there would wait for the next event;
+    // setImmediate runs right after, in a scope of its own.
+    watchReadable(fd, onReadable) {
+      let open = true;
+      let scheduled = false;
+      const run = () => {
+        scheduled = false;
+        if (open) onReadable();
+      };
+      const handle = koffi.node.poll(fd, { readable: true }, () => {
+        if (scheduled) return;
+        scheduled = true;
+        setImmediate(run);
+      });
+      handle.unref();
+      return {
+        close() {
+          if (!open) return;
+          open = false;
+          handle.close();
+        },
+      };
+    },
+  };
+}

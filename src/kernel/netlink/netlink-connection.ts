@@ -1,0 +1,308 @@
+import { errnoName } from '../native/errno.ts';
+import { AttributeReader } from './attribute-reader.ts';
+import { AttributeWriter, align4 } from './attribute-writer.ts';
+import { readHostI32 } from './byte-order.ts';
+import {
+  beginMessage,
+  endMessage,
+  MESSAGE_HEADER,
+  type NetlinkMessage,
+  NLM_F_ACK,
+  NLM_F_ACK_TLVS,
+  NLM_F_CAPPED,
+  NLM_F_DUMP,
+  NLM_F_DUMP_INTR,
+  NLM_F_REQUEST,
+  NLMSG_DONE,
+  NLMSG_ERROR,
+  NLMSG_NOOP,
+  NLMSG_OVERRUN,
+  readMessages,
+} from './message.ts';
+import { type KernelRejection, kernelError, NetlinkError } from './netlink-error.ts';
+import { type NetlinkSocket, type NetlinkSocketOptions, openNetlinkSocket } from './netlink-socket.ts';
+
+// linux/netlink.h, enum nlmsgerr_attrs
+const NLMSGERR_ATTR_MSG = 1;
+const NLMSGERR_ATTR_OFFS = 2;
+
+/** How often a dump is started again when the kernel says that the data changed meanwhile. */
+const DUMP_ATTEMPTS = 5;
+
+/** One request. `op` names it in errors, e.g. `delete address`. */
+export interface NetlinkRequest {
+  readonly op: string;
+  readonly type: number;
+  /** Flags besides REQUEST, ACK and DUMP. */
+  readonly flags?: number;
+  /** Appends the family header and the attributes. */
+  readonly body: (writer: AttributeWriter) => void;
+}
+
+export interface DumpOptions {
+  /** Called before the dump starts again: forget what was seen so far. */
+  readonly onRestart?: () => void;
+  /** Times the dump is tried; default 5. With `onInterrupted: 'accept'` the last one counts as it is. */
+  readonly attempts?: number;
+  readonly onInterrupted?: 'throw' | 'accept';
+}
+
+/** Answers of the kernel to a batch of messages. */
+export interface BatchResult {
+  /** The refused messages, in the kernel's order, which is that of the batch. Empty when all was done. */
+  readonly rejections: readonly KernelRejection[];
+  /** Sequence numbers of messages that asked for an acknowledgement and got it. */
+  readonly acknowledged: number;
+  /** Whether answers were lost because the receive queue was full; then `rejections` may be incomplete. */
+  readonly overrun: boolean;
+}
+
+/**
+ * Synchronous requests over one socket. The kernel handles a request within send(2), so nothing here waits in
+ * practice; the socket's receive timeout is a guard against a kernel or a fake that does not answer.
+ *
+ * Not for event sockets, and not re-entrant: a callback must not use the connection that calls it.
+ * Received messages are views that are overwritten; copy what is kept.
+ */
+export class NetlinkConnection {
+  readonly socket: NetlinkSocket;
+  readonly #writer = new AttributeWriter(1024);
+  #sequence = 1;
+  #busy: string | undefined;
+  /** Whether an exchange was given up halfway, so that its rest may still be queued. */
+  #unfinished = false;
+
+  constructor(socket: NetlinkSocket) {
+    this.socket = socket;
+  }
+
+  /** Opens a socket and a connection over it; see {@link openNetlinkSocket}. */
+  static open(protocol: number, options: NetlinkSocketOptions = {}): NetlinkConnection {
+    return new NetlinkConnection(openNetlinkSocket(protocol, options));
+  }
+
+  get portId(): number {
+    return this.socket.portId;
+  }
+
+  /** Reserves `count` sequence numbers for messages that the caller numbers itself; returns the first one. */
+  reserveSequences(count: number): number {
+    // Kept below 2^31: never 0, which marks events, and a small integer for the engine.
+    if (this.#sequence + count > 0x7fff_ffff) this.#sequence = 1;
+    const first = this.#sequence;
+    this.#sequence += count;
+    return first;
+  }
+
+  /**
+   * Sends one request and waits for its acknowledgement. `onMessage` sees what the kernel answers besides (NLM_F_ECHO,
+   * or the object of a get). Throws NetlinkError.
+   */
+  request(request: NetlinkRequest, onMessage?: (message: NetlinkMessage) => void): void {
+    this.#exclusive(request.op, () => {
+      const sequence = this.#send(request, NLM_F_REQUEST | NLM_F_ACK);
+      this.#receiveUntilEnd(request.op, sequence, onMessage);
+    });
+  }
+
+  /**
+   * Lists objects: `onMessage` sees each message of the (multi-part) answer. Starts again when the kernel marks the
+   * answer as interrupted. Throws NetlinkError; NETLINK_DUMP_INTERRUPTED after the last attempt.
+   */
+  dump(
+    request: NetlinkRequest,
+    onMessage: (message: NetlinkMessage) => void,
+    options: DumpOptions = {},
+  ): void {
+    const { op } = request;
+    const attempts = options.attempts ?? DUMP_ATTEMPTS;
+    this.#exclusive(op, () => {
+      for (let attempt = 1; ; attempt++) {
+        const sequence = this.#send(request, NLM_F_REQUEST | NLM_F_DUMP);
+        if (!this.#receiveUntilEnd(op, sequence, onMessage)) return;
+        if (attempt >= attempts) {
+          if (options.onInterrupted === 'accept') return;
+          throw new NetlinkError(
+            { code: 'NETLINK_DUMP_INTERRUPTED', op, attempts },
+            `${op}: the data changed during each of ${attempts} attempts`,
+          );
+        }
+        options.onRestart?.();
+      }
+    });
+  }
+
+  /**
+   * Sends many messages in one datagram, tens of megabytes if need be, and collects the kernel's answers. The caller
+   * has written complete messages numbered from `firstSequence` (see {@link reserveSequences}), `count` of them.
+   * A refusal is a result, not an exception; NetlinkError is thrown when the datagram could not be sent.
+   */
+  sendBatch(
+    datagram: Uint8Array,
+    batch: { readonly op: string; readonly firstSequence: number; readonly count: number },
+    onMessage?: (message: NetlinkMessage) => void,
+  ): BatchResult {
+    return this.#exclusive(batch.op, () => {
+      this.socket.send(datagram, batch.op);
+      return this.#collect(batch, onMessage);
+    });
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+
+  #exclusive<Result>(op: string, work: () => Result): Result {
+    if (this.#busy !== undefined) throw new Error(`${op} was started inside ${this.#busy}`);
+    this.#busy = op;
+    try {
+      if (this.#unfinished) this.#discardQueued(op);
+      this.#unfinished = true;
+      const result = work();
+      this.#unfinished = false;
+      return result;
+    } catch (error) {
+      // A refusal is a complete answer.
+      if (error instanceof NetlinkError && error.code === 'NETLINK_KERNEL_ERROR') this.#unfinished = false;
+      throw error;
+    } finally {
+      this.#busy = undefined;
+    }
+  }
+
+  /** Receiving is also what drives an unfinished dump to its end; before that the kernel refuses another one. */
+  #discardQueued(op: string): void {
+    for (;;) {
+      try {
+        if (this.socket.receive('now', op) === undefined) return;
+      } catch (error) {
+        if (!(error instanceof NetlinkError) || error.code === 'NETLINK_SYSCALL_FAILED') throw error;
+        if (error.code === 'NETLINK_CLOSED') throw error;
+      }
+    }
+  }
+
+  #send(request: NetlinkRequest, flags: number): number {
+    const sequence = this.reserveSequences(1);
+    const writer = this.#writer;
+    writer.reset();
+    const token = beginMessage(writer, {
+      type: request.type,
+      flags: flags | (request.flags ?? 0),
+      sequence,
+    });
+    request.body(writer);
+    endMessage(writer, token);
+    this.socket.send(writer.finish(), request.op);
+    return sequence;
+  }
+
+  /**
+   * Receives up to the acknowledgement or the end of a dump; returns whether the dump was interrupted.
+   * When the callback throws, the rest is received all the same: a socket can hold only one unfinished dump.
+   */
+  #receiveUntilEnd(op: string, sequence: number, onMessage?: (message: NetlinkMessage) => void): boolean {
+    let interrupted = false;
+    let failure: { readonly error: unknown } | undefined;
+    for (;;) {
+      const datagram = this.socket.receive('wait', op);
+      if (datagram === undefined) {
+        throw new NetlinkError(
+          { code: 'NETLINK_TIMEOUT', op, sequence },
+          `${op}: the kernel does not answer`,
+        );
+      }
+      for (const message of readMessages(datagram)) {
+        // Left over from an exchange that was given up.
+        if (message.sequence !== sequence) continue;
+        const { type } = message;
+        if ((message.flags & NLM_F_DUMP_INTR) !== 0) interrupted = true;
+        if (type === NLMSG_ERROR || type === NLMSG_DONE) {
+          if (failure !== undefined) throw failure.error;
+          const rejection = readRejection(op, message);
+          if (rejection !== undefined) throw kernelError(op, rejection);
+          return interrupted;
+        }
+        if (type === NLMSG_NOOP || failure !== undefined) continue;
+        if (type === NLMSG_OVERRUN) {
+          throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the kernel dropped answers`);
+        }
+        try {
+          onMessage?.(message);
+        } catch (error) {
+          failure = { error };
+        }
+      }
+    }
+  }
+
+  #collect(
+    batch: { readonly op: string; readonly firstSequence: number; readonly count: number },
+    onMessage?: (message: NetlinkMessage) => void,
+  ): BatchResult {
+    const { op, firstSequence, count } = batch;
+    const rejections: KernelRejection[] = [];
+    let acknowledged = 0;
+    let overrun = false;
+    for (;;) {
+      let datagram: Buffer | undefined;
+      try {
+        // Everything the kernel has to say was queued before send returned.
+        datagram = this.socket.receive('now', op);
+      } catch (error) {
+        if (!(error instanceof NetlinkError) || error.code !== 'NETLINK_OVERRUN') throw error;
+        overrun = true;
+        continue;
+      }
+      if (datagram === undefined) return { rejections, acknowledged, overrun };
+      for (const message of readMessages(datagram)) {
+        const index = message.sequence - firstSequence;
+        if (index < 0 || index >= count) continue;
+        if (message.type !== NLMSG_ERROR) {
+          if (message.type > NLMSG_OVERRUN) onMessage?.(message);
+          continue;
+        }
+        const rejection = readRejection(op, message);
+        if (rejection === undefined) acknowledged++;
+        else rejections.push(rejection);
+      }
+    }
+  }
+}
+
+/** What an NLMSG_ERROR or NLMSG_DONE says; `undefined` when it reports success. */
+export function readRejection(op: string, message: NetlinkMessage): KernelRejection | undefined {
+  const { bytes, start, end, type, flags } = message;
+  const at = start + MESSAGE_HEADER;
+  if (end - at < 4) {
+    // A dump's end carries no status on some paths; an acknowledgement always does.
+    if (type === NLMSG_DONE) return undefined;
+    const reason = 'an acknowledgement without a status';
+    throw new NetlinkError({ code: 'NETLINK_MALFORMED', op, reason }, `${op}: ${reason}`);
+  }
+  const status = readHostI32(bytes, at);
+  if (status >= 0) return undefined;
+  let attributes = at + 4;
+  if (type === NLMSG_ERROR) {
+    const original = (flags & NLM_F_CAPPED) !== 0 ? MESSAGE_HEADER : readHostI32(bytes, at + 4);
+    attributes += align4(original);
+  }
+  const rejection = {
+    sequence: message.sequence,
+    errno: -status,
+    errnoName: errnoName(-status),
+  };
+  if ((flags & NLM_F_ACK_TLVS) === 0) return rejection;
+  let text: string | undefined;
+  let offset: number | undefined;
+  const reader = new AttributeReader(bytes, attributes, end, `${op}: extended acknowledgement`);
+  while (reader.next()) {
+    if (reader.type === NLMSGERR_ATTR_MSG) text = reader.string();
+    else if (reader.type === NLMSGERR_ATTR_OFFS) offset = reader.u32();
+  }
+  return {
+    ...rejection,
+    ...(text === undefined ? {} : { message: text }),
+    ...(offset === undefined ? {} : { offset }),
+  };
+}
