@@ -20,8 +20,17 @@ export const EAFNOSUPPORT = 97;
 export const EADDRNOTAVAIL = 99;
 export const ENOBUFS = 105;
 
-/** Numbers that os.constants leaves out: netlink passes them through although user space has no name for some. */
-const unlisted: Readonly<Record<number, string>> = { 85: 'ERESTART', 117: 'EUCLEAN', 524: 'ENOTSUPP' };
+/**
+ * Names that os.constants leaves out (the kernel passes on a few that user space should never see), and the one that
+ * the kernel's own sources use where two share a number.
+ */
+const preferred: Readonly<Record<number, string>> = {
+  11: 'EAGAIN',
+  85: 'ERESTART',
+  95: 'EOPNOTSUPP',
+  117: 'EUCLEAN',
+  524: 'ENOTSUPP',
+};
 
 let names: Map<number, string> | undefined;
 
@@ -29,9 +38,7 @@ let names: Map<number, string> | undefined;
 export function errnoName(errno: number): string {
   if (names === undefined) {
     names = new Map();
-    // Two names may share a number (EAGAIN and EWOULDBLOCK): the first one listed is the usual one.
-    for (const [name, number] of Object.entries(constants.errno))
-      if (!names.has(number)) names.set(number, name);
+    for (const [name, number] of Object.entries(constants.errno)) names.set(number, name);
   }
-  return names.get(errno) ?? unlisted[errno] ?? `errno ${errno}`;
+  return preferred[errno] ?? names.get(errno) ?? `errno ${errno}`;
 }

@@ -1,3 +1,4 @@
+import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { errnoName } from '../native/errno.ts';
 import { AttributeReader } from './attribute-reader.ts';
 import { AttributeWriter, align4 } from './attribute-writer.ts';
@@ -57,6 +58,13 @@ export interface BatchResult {
   readonly overrun: boolean;
 }
 
+interface Exchange {
+  readonly op: string;
+  readonly sequence: number;
+  interrupted: boolean;
+  failure: { readonly error: unknown } | undefined;
+}
+
 /**
  * Synchronous requests over one socket. The kernel handles a request within send(2), so nothing here waits in
  * practice; the socket's receive timeout is a guard against a kernel or a fake that does not answer.
@@ -100,8 +108,7 @@ export class NetlinkConnection {
    */
   request(request: NetlinkRequest, onMessage?: (message: NetlinkMessage) => void): void {
     this.#exclusive(request.op, () => {
-      const sequence = this.#send(request, NLM_F_REQUEST | NLM_F_ACK);
-      this.#receiveUntilEnd(request.op, sequence, onMessage);
+      this.#receiveUntilEnd(this.#send(request, NLM_F_REQUEST | NLM_F_ACK), onMessage);
     });
   }
 
@@ -114,22 +121,44 @@ export class NetlinkConnection {
     onMessage: (message: NetlinkMessage) => void,
     options: DumpOptions = {},
   ): void {
-    const { op } = request;
-    const attempts = options.attempts ?? DUMP_ATTEMPTS;
-    this.#exclusive(op, () => {
+    this.#exclusive(request.op, () => {
       for (let attempt = 1; ; attempt++) {
-        const sequence = this.#send(request, NLM_F_REQUEST | NLM_F_DUMP);
-        if (!this.#receiveUntilEnd(op, sequence, onMessage)) return;
-        if (attempt >= attempts) {
-          if (options.onInterrupted === 'accept') return;
-          throw new NetlinkError(
-            { code: 'NETLINK_DUMP_INTERRUPTED', op, attempts },
-            `${op}: the data changed during each of ${attempts} attempts`,
-          );
-        }
-        options.onRestart?.();
+        const exchange = this.#send(request, NLM_F_REQUEST | NLM_F_DUMP);
+        this.#receiveUntilEnd(exchange, onMessage);
+        if (dumpIsComplete(exchange, attempt, options)) return;
       }
     });
+  }
+
+  /**
+   * Like {@link dump}, for long lists: after every `turnMilliseconds` (default 5) of work the event loop gets its
+   * turn. The connection serves nothing else until the promise settles.
+   */
+  async dumpInTurns(
+    request: NetlinkRequest,
+    onMessage: (message: NetlinkMessage) => void,
+    options: DumpOptions & { readonly turnMilliseconds?: number } = {},
+  ): Promise<void> {
+    const turn = options.turnMilliseconds ?? 5;
+    this.#begin(request.op);
+    try {
+      let turnStart = performance.now();
+      for (let attempt = 1; ; attempt++) {
+        const exchange = this.#send(request, NLM_F_REQUEST | NLM_F_DUMP);
+        while (!this.#receiveOne(exchange, onMessage)) {
+          if (performance.now() - turnStart < turn) continue;
+          await setImmediatePromise();
+          turnStart = performance.now();
+        }
+        if (dumpIsComplete(exchange, attempt, options)) break;
+      }
+      this.#unfinished = false;
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    } finally {
+      this.#busy = undefined;
+    }
   }
 
   /**
@@ -153,21 +182,29 @@ export class NetlinkConnection {
   }
 
   #exclusive<Result>(op: string, work: () => Result): Result {
-    if (this.#busy !== undefined) throw new Error(`${op} was started inside ${this.#busy}`);
-    this.#busy = op;
+    this.#begin(op);
     try {
-      if (this.#unfinished) this.#discardQueued(op);
-      this.#unfinished = true;
       const result = work();
       this.#unfinished = false;
       return result;
     } catch (error) {
-      // A refusal is a complete answer.
-      if (error instanceof NetlinkError && error.code === 'NETLINK_KERNEL_ERROR') this.#unfinished = false;
+      this.#failed(error);
       throw error;
     } finally {
       this.#busy = undefined;
     }
+  }
+
+  #begin(op: string): void {
+    if (this.#busy !== undefined) throw new Error(`${op} was started inside ${this.#busy}`);
+    if (this.#unfinished) this.#discardQueued(op);
+    this.#busy = op;
+    this.#unfinished = true;
+  }
+
+  #failed(error: unknown): void {
+    // A refusal is a complete answer; after anything else the rest of it may still come.
+    if (error instanceof NetlinkError && error.code === 'NETLINK_KERNEL_ERROR') this.#unfinished = false;
   }
 
   /** Receiving is also what drives an unfinished dump to its end; before that the kernel refuses another one. */
@@ -182,7 +219,7 @@ export class NetlinkConnection {
     }
   }
 
-  #send(request: NetlinkRequest, flags: number): number {
+  #send(request: NetlinkRequest, flags: number): Exchange {
     const sequence = this.reserveSequences(1);
     const writer = this.#writer;
     writer.reset();
@@ -194,46 +231,47 @@ export class NetlinkConnection {
     request.body(writer);
     endMessage(writer, token);
     this.socket.send(writer.finish(), request.op);
-    return sequence;
+    return { op: request.op, sequence, interrupted: false, failure: undefined };
+  }
+
+  #receiveUntilEnd(exchange: Exchange, onMessage?: (message: NetlinkMessage) => void): void {
+    while (!this.#receiveOne(exchange, onMessage)) {
+      // Each turn takes one datagram.
+    }
   }
 
   /**
-   * Receives up to the acknowledgement or the end of a dump; returns whether the dump was interrupted.
+   * Receives one datagram of an exchange; true when the acknowledgement or the end of the dump was in it.
    * When the callback throws, the rest is received all the same: a socket can hold only one unfinished dump.
    */
-  #receiveUntilEnd(op: string, sequence: number, onMessage?: (message: NetlinkMessage) => void): boolean {
-    let interrupted = false;
-    let failure: { readonly error: unknown } | undefined;
-    for (;;) {
-      const datagram = this.socket.receive('wait', op);
-      if (datagram === undefined) {
-        throw new NetlinkError(
-          { code: 'NETLINK_TIMEOUT', op, sequence },
-          `${op}: the kernel does not answer`,
-        );
+  #receiveOne(exchange: Exchange, onMessage?: (message: NetlinkMessage) => void): boolean {
+    const { op, sequence } = exchange;
+    const datagram = this.socket.receive('wait', op);
+    if (datagram === undefined) {
+      throw new NetlinkError({ code: 'NETLINK_TIMEOUT', op, sequence }, `${op}: the kernel does not answer`);
+    }
+    for (const message of readMessages(datagram)) {
+      // Left over from an exchange that was given up.
+      if (message.sequence !== sequence) continue;
+      const { type } = message;
+      if ((message.flags & NLM_F_DUMP_INTR) !== 0) exchange.interrupted = true;
+      if (type === NLMSG_ERROR || type === NLMSG_DONE) {
+        if (exchange.failure !== undefined) throw exchange.failure.error;
+        const rejection = readRejection(op, message);
+        if (rejection !== undefined) throw kernelError(op, rejection);
+        return true;
       }
-      for (const message of readMessages(datagram)) {
-        // Left over from an exchange that was given up.
-        if (message.sequence !== sequence) continue;
-        const { type } = message;
-        if ((message.flags & NLM_F_DUMP_INTR) !== 0) interrupted = true;
-        if (type === NLMSG_ERROR || type === NLMSG_DONE) {
-          if (failure !== undefined) throw failure.error;
-          const rejection = readRejection(op, message);
-          if (rejection !== undefined) throw kernelError(op, rejection);
-          return interrupted;
-        }
-        if (type === NLMSG_NOOP || failure !== undefined) continue;
-        if (type === NLMSG_OVERRUN) {
-          throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the kernel dropped answers`);
-        }
-        try {
-          onMessage?.(message);
-        } catch (error) {
-          failure = { error };
-        }
+      if (type === NLMSG_NOOP || exchange.failure !== undefined) continue;
+      if (type === NLMSG_OVERRUN) {
+        throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the kernel dropped answers`);
+      }
+      try {
+        onMessage?.(message);
+      } catch (error) {
+        exchange.failure = { error };
       }
     }
+    return false;
   }
 
   #collect(
@@ -268,6 +306,22 @@ export class NetlinkConnection {
       }
     }
   }
+}
+
+/** Whether a dump that was received to its end counts; otherwise it has to start again. */
+function dumpIsComplete(exchange: Exchange, attempt: number, options: DumpOptions): boolean {
+  if (!exchange.interrupted) return true;
+  const { op } = exchange;
+  const attempts = options.attempts ?? DUMP_ATTEMPTS;
+  if (attempt >= attempts) {
+    if (options.onInterrupted === 'accept') return true;
+    throw new NetlinkError(
+      { code: 'NETLINK_DUMP_INTERRUPTED', op, attempts },
+      `${op}: the data changed during each of ${attempts} attempts`,
+    );
+  }
+  options.onRestart?.();
+  return false;
 }
 
 /** What an NLMSG_ERROR or NLMSG_DONE says; `undefined` when it reports success. */
