@@ -5,7 +5,9 @@ export type AgentRequest =
   | { readonly op: 'probe'; readonly probe: ProbeRequest }
   /** Closes all connections, made and accepted. */
   | { readonly op: 'reset' }
-  | { readonly op: 'flushConntrack' };
+  | { readonly op: 'flushConntrack' }
+  /** Reads a file of /proc as the namespace shows it; null when there is none. */
+  | { readonly op: 'readFile'; readonly path: string };
 
 /** A number of requests from one address to another. */
 export interface ProbeRequest {

@@ -23,6 +23,8 @@ async function perform(request: AgentRequest): Promise<unknown> {
       return servers.reset();
     case 'flushConntrack':
       return flushConntrack();
+    case 'readFile':
+      return readIfPresent(request.path);
   }
 }
 
@@ -33,17 +35,16 @@ function writeSysctls(values: Readonly<Record<string, string | number>>): void {
       writeFileSync(path, `${value}\n`);
     } catch (error) {
       // Kernels without the bridge filter have no such switches, and nothing to switch off.
-      if (!name.startsWith('net.bridge.') || exists(path)) throw error;
+      if (!name.startsWith('net.bridge.') || readIfPresent(path) !== null) throw error;
     }
   }
 }
 
-function exists(path: string): boolean {
+function readIfPresent(path: string): string | null {
   try {
-    readFileSync(path);
-    return true;
+    return readFileSync(path, 'utf8');
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -51,6 +51,11 @@ export class NamespaceAgent {
     await this.#send({ op: 'flushConntrack' });
   }
 
+  /** A file of /proc as the namespace shows it, or null when there is none. */
+  async readFile(path: string): Promise<string | null> {
+    return (await this.#send({ op: 'readFile', path })) as string | null;
+  }
+
   /** Ends the process and waits for it. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;

@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+/** The two modes of the proxy that scenarios are replayed for here. */
+export type ReplayMode = 'nftables' | 'iptables';
+
+export interface ObjectReference {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** A Kubernetes object as the scenario spells it. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+export type SourceKind = 'preserved' | 'node';
+
+/** How a mode answers a probe, see test/scenarios/README.md. A word alone: all requests failed that way. */
+export type Expectation = string | AnsweredExpectation | StickyExpectation | HttpExpectation;
+
+export interface AnsweredExpectation {
+  readonly endpoints: readonly string[];
+  readonly source: SourceKind | Readonly<Record<string, SourceKind>>;
+  readonly errors?: readonly string[];
+}
+
+export interface StickyExpectation {
+  readonly oneOf: readonly string[];
+  readonly source: SourceKind | Readonly<Record<string, SourceKind>>;
+}
+
+export interface HttpExpectation {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly weight?: string;
+}
+
+export interface Probe {
+  readonly from: string;
+  readonly to: string;
+  readonly proto?: 'tcp' | 'udp' | 'http';
+  readonly path?: string;
+  readonly count: number;
+  readonly gap?: number;
+  readonly serial?: boolean;
+  readonly conn?: string;
+  readonly sticky?: string;
+  readonly share?: number;
+  readonly body?: boolean;
+  readonly accept?: readonly Expectation[];
+  readonly note?: string;
+  readonly expect: Readonly<Record<string, Expectation>>;
+}
+
+export interface ScenarioStep {
+  readonly about?: string;
+  readonly proxy?: 'stop' | 'start' | 'restart';
+  readonly mode?: 'other';
+  readonly apply?: readonly KubeObject[];
+  readonly patch?: readonly (ObjectReference & { readonly patch: unknown })[];
+  readonly delete?: readonly ObjectReference[];
+  readonly probes: readonly Probe[];
+}
+
+export interface Scenario {
+  readonly name: string;
+  readonly about: string;
+  readonly modes: readonly string[];
+  readonly node?: { readonly labels?: Readonly<Record<string, string>> };
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly objects: readonly KubeObject[];
+  readonly probes: readonly Probe[];
+  readonly steps?: readonly ScenarioStep[];
+}
+
+export const SCENARIO_DIRECTORY = new URL('../../scenarios/', import.meta.url);
+
+/** Files beside the scenarios that are none. */
+const OTHER_FILES = new Set(['exceptions.yaml']);
+
+/** All scenarios recorded for a mode, in the order of their names. Throws when a file does not have the name it states. */
+export function loadScenarios(mode: ReplayMode): Scenario[] {
+  const files = readdirSync(SCENARIO_DIRECTORY).filter(
+    (file) => file.endsWith('.yaml') && !OTHER_FILES.has(file),
+  );
+  return files
+    .sort()
+    .map((file) => {
+      const scenario = parse(readFileSync(new URL(file, SCENARIO_DIRECTORY), 'utf8')) as Scenario;
+      if (`${scenario.name}.yaml` !== file)
+        throw new Error(`${file}: the scenario in it is named ${scenario.name}`);
+      return scenario;
+    })
+    .filter((scenario) => scenario.modes.includes(mode));
+}
