@@ -68,16 +68,15 @@ export class Namespace {
     const target = openSync(`/run/netns/${this.name}`, 'r');
     try {
       if (setns(target, CLONE_NEWNET) < 0) throw new Error(`cannot enter network namespace ${this.name}`);
-      try {
-        const result = work();
-        if (result instanceof Promise) throw new Error('Namespace.inside takes synchronous work only');
-        return result;
-      } finally {
-        if (setns(home, CLONE_NEWNET) < 0) throw new Error('cannot leave the network namespace');
-      }
+      const result = work();
+      if (result instanceof Promise) throw new Error('Namespace.inside takes synchronous work only');
+      return result;
     } finally {
+      const left = setns(home, CLONE_NEWNET);
       closeSync(home);
       closeSync(target);
+      // Everything that follows would run in the wrong namespace, the host's firewall included.
+      if (left < 0) process.abort();
     }
   }
 
