@@ -24,19 +24,13 @@ const TWO_ENDPOINTS = [
 const WEB = 'ip daddr 10.96.0.10 tcp dport 80';
 const NODE_PORT = 'ip daddr 172.31.0.11 tcp dport 30080';
 
-function scenario(name: string): Scenario {
-  const found = loadScenarios('nftables').find((candidate) => candidate.name === name);
-  if (found === undefined) throw new Error(`no scenario ${name}`);
-  return found;
-}
-
 async function replay(
   name: string | Scenario,
   rules: ScriptedRules | ((step: number) => ScriptedRules),
   mode: ReplayMode = 'nftables',
 ): Promise<ScenarioResult & { readonly proxy: ScriptedProxy }> {
   const proxy = new ScriptedProxy(bed, typeof rules === 'function' ? rules : () => rules);
-  const result = await replayScenario(typeof name === 'string' ? scenario(name) : name, {
+  const result = await replayScenario(typeof name === 'string' ? loadScenario(name) : name, {
     bed,
     mode,
     proxy,
@@ -68,8 +62,7 @@ describe('right rules pass', () => {
   });
 
   test('unhandled: the packet leaves the node with the service address in it', async () => {
-    const probes = scenario('clusterip-unallocated').probes;
-    const result = await replay({ ...scenario('clusterip-unallocated'), probes }, { nat: [] }, 'iptables');
+    const result = await replay(loadScenario('clusterip-unallocated'), { nat: [] }, 'iptables');
     expect(result.failures, fullReport(result)).toEqual([]);
   });
 
@@ -158,7 +151,7 @@ describe('wrong rules fail, and the report says how', () => {
 
 describe('the order of a step', () => {
   test('stop leaves the rules, start can switch the mode', async () => {
-    const { objects } = scenario('clusterip-tcp');
+    const { objects } = loadScenario('clusterip-tcp');
     const probe = (mode: string) => ({
       from: 'pod-b',
       to: '10.96.0.10:80',

@@ -87,18 +87,18 @@ export const SCENARIO_DIRECTORY = new URL('../../scenarios/', import.meta.url);
 /** Files beside the scenarios that are none. */
 const OTHER_FILES = new Set(['exceptions.yaml']);
 
-/** All scenarios recorded for a mode, in the order of their names. Throws when a file does not have the name it states. */
+/** All scenarios recorded for a mode, in the order of their names. Throws as {@link loadScenario} does. */
 export function loadScenarios(mode: ReplayMode): Scenario[] {
-  const files = readdirSync(SCENARIO_DIRECTORY).filter(
-    (file) => file.endsWith('.yaml') && !OTHER_FILES.has(file),
-  );
-  return files
+  return readdirSync(SCENARIO_DIRECTORY)
+    .filter((file) => file.endsWith('.yaml') && !OTHER_FILES.has(file))
     .sort()
-    .map((file) => {
-      const scenario = parse(readFileSync(new URL(file, SCENARIO_DIRECTORY), 'utf8')) as Scenario;
-      if (`${scenario.name}.yaml` !== file)
-        throw new Error(`${file}: the scenario in it is named ${scenario.name}`);
-      return scenario;
-    })
+    .map((file) => loadScenario(file.slice(0, -'.yaml'.length)))
     .filter((scenario) => scenario.modes.includes(mode));
+}
+
+/** Throws when there is no such file, or when the file does not have the name it states. */
+export function loadScenario(name: string): Scenario {
+  const scenario = parse(readFileSync(new URL(`${name}.yaml`, SCENARIO_DIRECTORY), 'utf8')) as Scenario;
+  if (scenario.name !== name) throw new Error(`${name}.yaml: the scenario in it is named ${scenario.name}`);
+  return scenario;
 }

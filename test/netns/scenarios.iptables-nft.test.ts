@@ -1,0 +1,3 @@
+import { defineScenarioSuite } from './replay/scenario-suite.ts';
+
+defineScenarioSuite('iptables-nft');
