@@ -1,10 +1,13 @@
 import { type EndpointSlice, type Endpoint as KubeEndpoint, noHints } from '../../kube/endpoint-slice.ts';
 import type { ServicePort as KubeServicePort, Service } from '../../kube/service.ts';
 
+/** Fields of a Service that a test cares about. */
+export type ServiceFields = Partial<Omit<Service, 'ports'>> & {
+  readonly ports?: readonly Partial<KubeServicePort>[];
+};
+
 /** A kube.Service with the given fields; everything else as absent. */
-export function service(
-  fields: Partial<Service> & { ports?: readonly Partial<KubeServicePort>[] } = {},
-): Service {
+export function service(fields: ServiceFields = {}): Service {
   return {
     namespace: 'default',
     name: 'web',

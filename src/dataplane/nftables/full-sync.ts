@@ -1,0 +1,128 @@
+import { isLoopback } from '../../base/ip.ts';
+import type { NftMap, NftSet } from '../../kernel/nftables/objects.ts';
+import { PackedElements } from '../../kernel/nftables/packed-elements.ts';
+import type { TableNames } from '../../kernel/nftables/table-names.ts';
+import { Transaction } from '../../kernel/nftables/transaction.ts';
+import type { PlanSettings } from '../../plan/plan-settings.ts';
+import type { ProxyPlan } from '../../plan/proxy-plan.ts';
+import { ElementTable } from './element-table.ts';
+import type { NftFamily } from './family-terms.ts';
+import { type SetName, TABLE, TABLE_COMMENT } from './names.ts';
+import type { ProgrammedState } from './nftables-proxier.ts';
+import { isAffinitySet } from './private-names.ts';
+import { type PrivateObjects, privateObjects } from './private-objects.ts';
+import { type ElementSink, visitElements } from './service-elements.ts';
+import { nodePortIPs } from './sets.ts';
+import { clusterIPKey, hairpinKey, SharedElements, visitShared } from './shared-elements.ts';
+import { staticRuleset } from './static-rules.ts';
+import { roomFor } from './table-size.ts';
+import { type Treatment, treatmentOfChain, withTargets } from './treatment.ts';
+import { treatmentRules } from './treatment-rules.ts';
+
+export interface FullSync {
+  readonly transaction: Transaction;
+  /** What the kernel will hold. */
+  readonly state: ProgrammedState;
+  /** Chains that were there and are not wanted; they have lost their rules and can be deleted afterwards. */
+  readonly leftovers: readonly string[];
+}
+
+/**
+ * One transaction that turns whatever the table holds into the plan. Base chains stay hooked in throughout, so there
+ * is no moment at which a packet finds no rules: the kernel switches from the old rules of a chain to the new ones.
+ * Sets that remember clients are kept with what they hold; all others are declared and filled anew.
+ */
+export function buildFullSync(
+  plan: ProxyPlan,
+  family: NftFamily,
+  sets: ReadonlyMap<SetName, NftSet | NftMap>,
+  existing: TableNames | undefined,
+): FullSync {
+  const { settings } = plan;
+  const content = collect(plan, sets);
+  const nodePorts = nodePortSet(settings, family);
+  const statics = staticRuleset(settings);
+  const privates: PrivateObjects[] = [];
+  for (const servicePort of plan.servicePorts.values()) {
+    const objects = privateObjects(servicePort, settings);
+    if (objects !== undefined) privates.push(objects);
+  }
+  const privateSets = privates.flatMap((objects) => objects.sets);
+  const treatments = content.treatments.toSorted((a, b) => (a.chain < b.chain ? -1 : 1));
+  const chains = [
+    ...statics.chains,
+    ...treatments.map((treatment) => ({ kind: 'chain' as const, name: treatment.chain })),
+    ...privates.flatMap((objects) => objects.chains),
+  ];
+
+  const transaction = new Transaction(family, TABLE).add({ kind: 'table', comment: TABLE_COMMENT });
+  if (existing !== undefined) {
+    transaction.flush({ kind: 'table' });
+    const kept = new Set(privateSets.map((set) => set.name));
+    for (const { name, kind } of existing.sets) {
+      if (!(isAffinitySet(name) && kept.has(name))) transaction.delete({ kind, name });
+    }
+  }
+  for (const chain of chains) transaction.add(chain);
+  const fill: ProgrammedState['fill'] = new Map();
+  for (const [name, set] of sets) {
+    const rows = content.elements.rows.get(name);
+    const count = rows?.count ?? 0;
+    const sized = { ...set, size: roomFor(count) };
+    fill.set(name, { count, room: sized.size });
+    transaction.add(sized);
+    if (rows !== undefined) transaction.add({ kind: 'elements', of: sized, rows });
+  }
+  if (nodePorts !== undefined)
+    transaction.add(nodePorts.set).add({ kind: 'elements', of: nodePorts.set, rows: nodePorts.rows });
+  for (const set of privateSets) transaction.add(set);
+  for (const rule of statics.rules) transaction.add(rule);
+  for (const treatment of treatments)
+    for (const rule of treatmentRules(treatment, settings)) transaction.add(rule);
+  for (const objects of privates) for (const rule of objects.rules) transaction.add(rule);
+
+  const wanted = new Set(chains.map((chain) => chain.name));
+  const leftovers = existing?.chains.filter((name) => !wanted.has(name)) ?? [];
+  const state: ProgrammedState = {
+    shared: content.shared,
+    chainUse: content.chainUse,
+    treatmentChains: new Set(treatments.map((treatment) => treatment.chain)),
+    fill,
+    stale: new Map(),
+  };
+  return { transaction, state, leftovers };
+}
+
+function collect(plan: ProxyPlan, sets: ReadonlyMap<SetName, NftSet | NftMap>) {
+  const elements = new ElementTable(sets);
+  const shared = new SharedElements();
+  const chainUse = new Map<string, number>();
+  const sink: ElementSink = {
+    clusterIP: (ip) => void shared.change(clusterIPKey(ip), 1),
+    hairpin: (ip, protocol, port) => void shared.change(hairpinKey(ip, protocol, port), 1),
+    endpoint: (map, ip, protocol, port, slot, target) =>
+      elements.endpoint(map, ip, protocol, port, slot, target),
+    verdict(map, ip, protocol, port, verdict, comment) {
+      elements.verdict(map, ip, protocol, port, verdict, comment);
+      const treatment = treatmentOfChain(verdict.slice('goto '.length));
+      if (treatment === undefined) return;
+      for (const { chain } of withTargets(treatment)) chainUse.set(chain, (chainUse.get(chain) ?? 0) + 1);
+    },
+  };
+  for (const servicePort of plan.servicePorts.values()) visitElements(servicePort, sink);
+  for (const key of shared.keys) visitShared(key, elements);
+  const treatments = [...chainUse.keys()].map((chain): Treatment => treatmentOfChain(chain)!);
+  return { elements, shared, chainUse, treatments };
+}
+
+function nodePortSet(
+  settings: PlanSettings,
+  family: NftFamily,
+): { set: NftSet; rows: PackedElements } | undefined {
+  if (settings.nodePortAddresses === 'all') return undefined;
+  const set = nodePortIPs(family);
+  const rows = PackedElements.for(set);
+  // Node ports never answer on loopback addresses in this mode (spec A13).
+  for (const ip of settings.nodePortAddresses) if (!isLoopback(ip)) rows.begin().address(ip);
+  return { set, rows };
+}

@@ -1,0 +1,246 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Chain, NftMap, NftSet, Rule } from '../../kernel/nftables/objects.ts';
+import { Transaction } from '../../kernel/nftables/transaction.ts';
+import type { PlanSettings } from '../../plan/plan-settings.ts';
+import type { PlanDiff, ProxyPlan } from '../../plan/proxy-plan.ts';
+import type { Proxier, SyncReport } from '../proxier.ts';
+import { diffElements } from './element-diff.ts';
+import { ElementTable } from './element-table.ts';
+import { type NftFamily, nftFamily } from './family-terms.ts';
+import { buildFullSync } from './full-sync.ts';
+import { type SetName, TABLE } from './names.ts';
+import type { NftablesKernel } from './nftables-kernel.ts';
+import { type PrivateObjects, privateObjects } from './private-objects.ts';
+import { namedSets } from './sets.ts';
+import { type SharedElements, visitShared } from './shared-elements.ts';
+import { treatmentOfChain, withTargets } from './treatment.ts';
+import { treatmentRules } from './treatment-rules.ts';
+
+/** How long a chain that nobody leads to any more stays: on kernels before 6.2 it counts as used for a moment (spec A17). */
+const STALE_AFTER_MS = 1000;
+
+/** What the last successful sync left in the kernel. */
+export interface ProgrammedState {
+  readonly shared: SharedElements;
+  /** How many verdict elements lead to each treatment chain or private chain. */
+  readonly chainUse: Map<string, number>;
+  /** Chains of treatments that exist, used or not. */
+  readonly treatmentChains: Set<string>;
+  /** Elements in each set, and room for them. */
+  readonly fill: Map<SetName, { count: number; readonly room: number }>;
+  /** Chains that nothing leads to any more, and since when (monotonic ms). */
+  readonly stale: Map<string, number>;
+}
+
+export interface NftablesProxierDependencies {
+  readonly kernel: NftablesKernel;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Programs one family's table `kube-proxy`. Full syncs build the whole table in one transaction, partial syncs touch
+ * the elements of changed ServicePorts; see README.md for the shape of the table.
+ */
+export class NftablesProxier implements Proxier {
+  readonly #kernel: NftablesKernel;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #family: NftFamily;
+  readonly #sets: ReadonlyMap<SetName, NftSet | NftMap>;
+  #state: ProgrammedState | undefined;
+
+  constructor(settings: Pick<PlanSettings, 'family'>, dependencies: NftablesProxierDependencies) {
+    this.#kernel = dependencies.kernel;
+    this.#clock = dependencies.clock;
+    this.#logger = dependencies.logger;
+    this.#family = nftFamily(settings.family);
+    this.#sets = namedSets(this.#family);
+  }
+
+  async sync(plan: ProxyPlan, diff: PlanDiff | undefined): Promise<SyncReport> {
+    const state = this.#state;
+    // Until this sync has succeeded nothing is known for sure.
+    this.#state = undefined;
+    const partial =
+      diff === undefined || state === undefined ? undefined : this.#partialSync(plan, diff, state);
+    const report = partial ?? this.#fullSync(plan);
+    return report;
+  }
+
+  async cleanup(): Promise<void> {
+    this.#state = undefined;
+    this.#kernel.commit(new Transaction(this.#family, TABLE).destroy({ kind: 'table' }));
+  }
+
+  close(): void {
+    this.#kernel.close();
+  }
+
+  #fullSync(plan: ProxyPlan): SyncReport {
+    const existing = this.#kernel.listNames(this.#family, TABLE);
+    const full = buildFullSync(plan, this.#family, this.#sets, existing);
+    const operations = this.#kernel.commit(full.transaction);
+    const now = this.#clock.monotonic();
+    this.#state = full.state;
+    for (const chain of full.leftovers) full.state.stale.set(chain, now - STALE_AFTER_MS);
+    return { operations: operations + this.#deleteStaleChains(full.state, now) };
+  }
+
+  /** Returns `undefined` when a set has no room for what is to be added: only a full sync can make more. */
+  #partialSync(plan: ProxyPlan, diff: PlanDiff, state: ProgrammedState): SyncReport | undefined {
+    const now = this.#clock.monotonic();
+    let operations = this.#deleteStaleChains(state, now);
+    const elements = diffElements(diff);
+    const deleted = new ElementTable(this.#sets);
+    const added = new ElementTable(this.#sets);
+    for (const emit of elements.deleted) emit(deleted);
+    for (const emit of elements.added) emit(added);
+    for (const [key, change] of elements.shared) {
+      const outcome = state.shared.change(key, change);
+      if (outcome !== undefined) visitShared(key, outcome === 'added' ? added : deleted);
+    }
+    if (!reserve(state, deleted, added)) return undefined;
+
+    const transaction = new Transaction(this.#family, TABLE);
+    const unused = this.#countChainUse(state, elements.chainUse, plan.settings, transaction);
+    const privates = diff.map(({ before, after }) => ({
+      before: before && privateObjects(before, plan.settings),
+      after: after && privateObjects(after, plan.settings),
+    }));
+    const live = new Set(privates.flatMap(({ after }) => after?.chains.map((chain) => chain.name) ?? []));
+    for (const { before, after } of privates) addPrivate(transaction, before, after);
+    for (const [set, rows] of deleted.rows)
+      transaction.delete({ kind: 'elements', of: this.#sets.get(set)!, rows });
+    for (const [set, rows] of added.rows)
+      transaction.add({ kind: 'elements', of: this.#sets.get(set)!, rows });
+    for (const { before, after } of privates) {
+      for (const chain of removePrivate(transaction, before, after, live)) unused.push(chain);
+    }
+    for (const chain of live) state.stale.delete(chain);
+    if (!transaction.isEmpty) operations += this.#kernel.commit(transaction);
+    for (const chain of unused) state.stale.set(chain, now);
+    this.#state = state;
+    return { operations };
+  }
+
+  /** Adds the treatment chains that come into use; returns those that fall out of use. */
+  #countChainUse(
+    state: ProgrammedState,
+    changes: ReadonlyMap<string, number>,
+    settings: PlanSettings,
+    transaction: Transaction,
+  ): string[] {
+    const unused: string[] = [];
+    for (const [chain, change] of changes) {
+      const treatment = treatmentOfChain(chain);
+      if (treatment === undefined) continue;
+      for (const { chain: name } of withTargets(treatment)) {
+        const count = (state.chainUse.get(name) ?? 0) + change;
+        if (count > 0) state.chainUse.set(name, count);
+        else state.chainUse.delete(name);
+      }
+    }
+    for (const chain of changes.keys()) {
+      const treatment = treatmentOfChain(chain);
+      if (treatment === undefined) continue;
+      for (const target of withTargets(treatment)) {
+        if (!state.chainUse.has(target.chain)) {
+          unused.push(target.chain);
+          continue;
+        }
+        state.stale.delete(target.chain);
+        if (state.treatmentChains.has(target.chain)) continue;
+        state.treatmentChains.add(target.chain);
+        transaction.add({ kind: 'chain', name: target.chain });
+        for (const rule of treatmentRules(target, settings)) transaction.add(rule);
+      }
+    }
+    return unused;
+  }
+
+  #deleteStaleChains(state: ProgrammedState, now: number): number {
+    const due = [...state.stale].filter(([, since]) => now - since >= STALE_AFTER_MS).map(([chain]) => chain);
+    if (due.length === 0) return 0;
+    const transaction = new Transaction(this.#family, TABLE);
+    // Their rules go first: stale chains may lead to each other.
+    for (const chain of due) transaction.flush({ kind: 'chain', name: chain });
+    for (const chain of due) transaction.delete({ kind: 'chain', name: chain });
+    try {
+      this.#kernel.commit(transaction);
+    } catch (error) {
+      this.#logger.verbose(2, 'Unused chains could not be deleted yet', {
+        family: this.#family,
+        error: String(error),
+      });
+      for (const chain of due) state.stale.set(chain, now);
+      return 0;
+    }
+    for (const chain of due) {
+      state.stale.delete(chain);
+      state.treatmentChains.delete(chain);
+    }
+    return transaction.operations.length;
+  }
+}
+
+/** Counts the elements in; false when a set would be fuller than it was declared. */
+function reserve(state: ProgrammedState, deleted: ElementTable, added: ElementTable): boolean {
+  let fits = true;
+  const change = (set: SetName, by: number) => {
+    const fill = state.fill.get(set)!;
+    fill.count += by;
+    if (fill.count > fill.room) fits = false;
+  };
+  for (const [set, rows] of deleted.rows) change(set, -rows.count);
+  for (const [set, rows] of added.rows) change(set, rows.count);
+  return fits;
+}
+
+function addPrivate(
+  transaction: Transaction,
+  before: PrivateObjects | undefined,
+  after: PrivateObjects | undefined,
+): void {
+  if (after === undefined) return;
+  const known = new Set(before?.chains.map((chain) => chain.name));
+  const rulesBefore = rulesByChain(before?.rules ?? []);
+  for (const set of after.sets) transaction.add(set);
+  for (const chain of after.chains) transaction.add(chain);
+  const rulesAfter = rulesByChain(after.rules);
+  for (const chain of after.chains) {
+    const rules = rulesAfter.get(chain.name) ?? [];
+    // Also a chain that is new to this ServicePort may be there still, waiting to be deleted.
+    if (known.has(chain.name) && JSON.stringify(rules) === JSON.stringify(rulesBefore.get(chain.name) ?? []))
+      continue;
+    transaction.flush({ kind: 'chain', name: chain.name });
+    for (const rule of rules) transaction.add(rule);
+  }
+}
+
+/** Empties the chains that are no longer needed, deletes the sets, and returns the chains. */
+function removePrivate(
+  transaction: Transaction,
+  before: PrivateObjects | undefined,
+  after: PrivateObjects | undefined,
+  live: ReadonlySet<string>,
+): string[] {
+  if (before === undefined) return [];
+  const keptSets = new Map(after?.sets.map((set) => [set.name, set]));
+  const gone = before.chains.filter((chain: Chain) => !live.has(chain.name)).map((chain) => chain.name);
+  for (const chain of gone) transaction.flush({ kind: 'chain', name: chain });
+  for (const set of before.sets)
+    if (!keptSets.has(set.name)) transaction.delete({ kind: 'set', name: set.name });
+  return gone;
+}
+
+function rulesByChain(rules: readonly Rule[]): Map<string, Rule[]> {
+  const byChain = new Map<string, Rule[]>();
+  for (const rule of rules) {
+    const list = byChain.get(rule.chain);
+    if (list === undefined) byChain.set(rule.chain, [rule]);
+    else list.push(rule);
+  }
+  return byChain;
+}
