@@ -4,7 +4,7 @@ import { loadTopology } from '../testbed/topology.ts';
 import { FileFeed } from './file-feed.ts';
 import { replayScenario, type ScenarioResult } from './replay-scenario.ts';
 import { fullReport } from './report.ts';
-import { loadScenarios, type ReplayMode, SCENARIO_DIRECTORY, type Scenario } from './scenario.ts';
+import { loadScenario, type ReplayMode, SCENARIO_DIRECTORY, type Scenario } from './scenario.ts';
 import { ScriptedProxy, type ScriptedRules } from './scripted-proxy.ts';
 
 let bed: Testbed;

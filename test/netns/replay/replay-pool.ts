@@ -1,5 +1,6 @@
 import { Testbed } from '../testbed/testbed.ts';
 import { loadTopology } from '../testbed/topology.ts';
+import { ApiServerFeed } from './api-server-feed.ts';
 import type { Variant } from './exceptions.ts';
 import { FairleadProcess } from './fairlead-process.ts';
 import { FileFeed } from './file-feed.ts';
@@ -84,7 +85,6 @@ function iptablesBackend(variant: Exclude<Variant, 'nftables'>): 'nft' | 'legacy
   return variant === 'iptables-nft' ? 'nft' : 'legacy';
 }
 
-function createFeed(kind: FeedKind, _bed: Testbed): Promise<ObjectFeed> {
-  if (kind === 'files') return FileFeed.create();
-  throw new Error('feed apiserver: not available');
+function createFeed(kind: FeedKind, bed: Testbed): Promise<ObjectFeed> {
+  return kind === 'files' ? FileFeed.create() : ApiServerFeed.create(bed.fullName('node1'));
 }

@@ -1,25 +1,32 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exceptionReason, loadExceptions, type Variant } from './exceptions.ts';
-import { modeOf, ReplayPool } from './replay-pool.ts';
+import { type FeedKind, modeOf, ReplayPool } from './replay-pool.ts';
 import { fullReport } from './report.ts';
-import { loadScenarios } from './scenario.ts';
+import { loadScenario, loadScenarios } from './scenario.ts';
 
 /** Scenarios at the same time; most of their time they wait. */
 const TEST_BEDS = 2;
 /** Includes waiting for a free test bed. */
 const TIMEOUT_MILLISECONDS = 300_000;
 
+export interface SuiteOptions {
+  readonly feed?: FeedKind;
+  /** Names of the scenarios to replay; default all. */
+  readonly only?: readonly string[];
+}
+
 /** Defines one test for each scenario recorded for the mode of a variant. */
-export function defineScenarioSuite(variant: Variant): void {
-  describe.concurrent(`scenarios, ${variant}`, () => {
+export function defineScenarioSuite(variant: Variant, { feed = 'files', only }: SuiteOptions = {}): void {
+  describe.concurrent(`scenarios, ${variant}, objects from ${feed}`, () => {
     let pool: ReplayPool;
     beforeAll(async () => {
-      pool = await ReplayPool.create({ variant, size: TEST_BEDS });
+      pool = await ReplayPool.create({ variant, size: TEST_BEDS, feed });
     });
     afterAll(() => pool?.close());
     const exceptions = loadExceptions();
 
-    for (const scenario of loadScenarios(modeOf(variant))) {
+    const scenarios = only?.map(loadScenario) ?? loadScenarios(modeOf(variant));
+    for (const scenario of scenarios) {
       const reason = exceptionReason(exceptions, scenario.name, variant);
       const title = reason === undefined ? scenario.name : `${scenario.name} (known to fail: ${reason})`;
       test(title, { timeout: TIMEOUT_MILLISECONDS }, async () => {

@@ -48,9 +48,3 @@ export interface HttpAnswer {
 }
 
 export type RequestOutcome = Answer | Failure | HttpAnswer;
-
-export interface AgentResponse {
-  readonly id: number;
-  readonly result?: unknown;
-  readonly error?: string;
-}

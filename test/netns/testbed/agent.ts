@@ -1,11 +1,10 @@
-// The process a test bed runs inside each of its namespaces. It reads AgentRequests from standard input, one JSON
-// object a line, answers on standard output, and ends with its input: nothing stays when the test dies.
+// The process a test bed runs inside each of its namespaces: servers, prober, and what has to be done from within.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import type { AgentRequest, AgentResponse } from './agent-protocol.ts';
+import type { AgentRequest } from './agent-protocol.ts';
 import { flushConntrack } from './flush-conntrack.ts';
 import { IdentityServers } from './identity-servers.ts';
 import { Prober } from './prober.ts';
+import { serveLines } from './serve-lines.ts';
 
 const prober = new Prober();
 const servers = new IdentityServers();
@@ -48,16 +47,4 @@ function readIfPresent(path: string): string | null {
   }
 }
 
-function respond(response: AgentResponse): void {
-  process.stdout.write(`${JSON.stringify(response)}\n`);
-}
-
-const lines = createInterface({ input: process.stdin, terminal: false });
-lines.on('line', (line) => {
-  const { id, ...request } = JSON.parse(line) as AgentRequest & { id: number };
-  perform(request as AgentRequest).then(
-    (result) => respond({ id, result }),
-    (error: unknown) => respond({ id, error: error instanceof Error ? error.message : String(error) }),
-  );
-});
-lines.on('close', () => process.exit(0));
+serveLines(perform);

@@ -1,0 +1,36 @@
+import { defineScenarioSuite } from './replay/scenario-suite.ts';
+
+// The same rules follow from the same objects whatever their source. This sample is about objects that change,
+// restarts, label selections of the watches and the Node: what a source can get wrong.
+defineScenarioSuite('nftables', {
+  feed: 'apiserver',
+  only: [
+    'affinity-switched',
+    'change-address-reused',
+    'change-delete-service',
+    'change-endpoints',
+    'change-many-at-once',
+    'change-node-port-swap',
+    'change-slice-rename',
+    'change-type',
+    'clusterip-tcp',
+    'dual-stack-family-changed',
+    'dual-stack-lb',
+    'etp-changed',
+    'external-name',
+    'headless',
+    'health-check-node-port',
+    'hints-node-without-zone',
+    'label-proxy-name',
+    'last-endpoint-leaves',
+    'lb-pending',
+    'lb-source-ranges-changed',
+    'mode-switch',
+    'proxy-restart',
+    'proxy-restart-udp',
+    'slices-before-service',
+    'slices-headless-label',
+    'slices-moved-endpoint',
+    'udp-endpoint-replaced',
+  ],
+});
