@@ -1,0 +1,68 @@
+import type { Clock } from '../base/clock.ts';
+import type { Node } from '../kube/node.ts';
+import type { ObjectSink } from '../kube/object-sink.ts';
+
+/** The last version of this node's object, and who wants to know of new ones. */
+export class NodeWatch implements ObjectSink<Node> {
+  readonly #nodeName: string;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(node: Node) => void>();
+  #node: Node | undefined;
+  #deleted = false;
+
+  constructor(nodeName: string, clock: Clock) {
+    this.#nodeName = nodeName;
+    this.#clock = clock;
+  }
+
+  /** The object as last delivered; a deleted one stays (operations 3.13). */
+  get node(): Node | undefined {
+    return this.#node;
+  }
+
+  set(node: Node): void {
+    if (node.name !== this.#nodeName) return;
+    this.#node = node;
+    this.#deleted = false;
+    for (const listener of this.#listeners) listener(node);
+  }
+
+  delete(_namespace: string, name: string): void {
+    if (name === this.#nodeName) this.#deleted = true;
+  }
+
+  get isDeleted(): boolean {
+    return this.#deleted;
+  }
+
+  synced(): void {}
+
+  /** Calls back with each new version; returns how to stop. */
+  onChange(listener: (node: Node) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Waits until the node satisfies a condition; resolves with it, or with the last version (if any) after the time. */
+  waitFor(
+    condition: (node: Node) => boolean,
+    milliseconds: number,
+    signal: AbortSignal,
+  ): Promise<Node | undefined> {
+    if (signal.aborted || (this.#node !== undefined && condition(this.#node)))
+      return Promise.resolve(this.#node);
+    return new Promise((resolve) => {
+      const finish = () => {
+        timer.cancel();
+        stop();
+        signal.removeEventListener('abort', finish);
+        resolve(this.#node);
+      };
+      const timer = this.#clock.schedule(milliseconds, finish);
+      const stop = this.onChange((node) => {
+        if (condition(node)) finish();
+      });
+      signal.addEventListener('abort', finish, { once: true });
+    });
+  }
+}
