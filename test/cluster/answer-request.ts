@@ -140,7 +140,14 @@ async function sendList(
     sendStatus(response, format, answer.failure);
     return;
   }
-  sendBody(response, format, format.list(resource, answer.metadata, answer.items), action);
+  const { metadata, items } = answer;
+  const key = `${format.name} ${response.req.url} ${JSON.stringify(metadata)}`;
+  sendBody(
+    response,
+    format,
+    server.listBodies.get(key, () => format.list(resource, metadata, items)),
+    action,
+  );
 }
 
 function sendObject(

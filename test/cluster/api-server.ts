@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { answerRequest } from './answer-request.ts';
 import { type CutStyle, FaultQueue } from './fault.ts';
+import { ListBodyCache } from './list-body-cache.ts';
 import { ObjectStore } from './object-store.ts';
 import type { ResourceName } from './resources.ts';
 import { tooOldVersion } from './status.ts';
@@ -81,6 +82,7 @@ export class ApiServer {
   readonly requests: RequestRecord[] = [];
   /** `events.k8s.io/v1` and `v1` Events that clients wrote; a patch replaces the fields it names. */
   readonly events: RecordedEvent[] = [];
+  readonly listBodies = new ListBodyCache();
   /** Continue tokens of versions below this one have expired. */
   oldestContinue = 0;
   readonly #watches = new Set<WatchSession>();
@@ -170,7 +172,8 @@ export class ApiServer {
 
   /** Whether the client of a request may come in. */
   isAuthenticated(request: IncomingMessage): boolean {
-    const { tokens } = this.settings;
+    // The control port can only send null.
+    const tokens = this.settings.tokens ?? undefined;
     if (this.#tls?.clientCa !== undefined && (request.socket as TLSSocket).authorized) return true;
     if (tokens === undefined) return this.#tls?.clientCa === undefined;
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
@@ -248,6 +251,8 @@ export class ApiServer {
   async rewind(resourceVersion: number, downMilliseconds = 0): Promise<void> {
     await this.close();
     this.store.rewind(resourceVersion);
+    // Versions are given a second time from here on.
+    this.listBodies.clear();
     this.oldestContinue = Math.min(this.oldestContinue, resourceVersion);
     await this.restart(downMilliseconds);
   }

@@ -89,7 +89,7 @@ function encodeAll(store: ObjectStore): void {
   for (const resource of resources) {
     for (const stored of store.list(resource.name)) {
       stored.jsonObject();
-      stored.protobufObject();
+      stored.protobufItem();
     }
   }
 }

@@ -30,10 +30,12 @@ const historyLimit = 20_000;
 
 /** The objects of a cluster under one growing resource version, with the history that watches and old lists need. */
 export class ObjectStore {
-  #resourceVersion = 1;
+  #resourceVersion: number;
   readonly #tables = new Map<ResourceName, Table>();
 
-  constructor() {
+  /** `resourceVersion` is the one of the empty store. */
+  constructor(resourceVersion = 1) {
+    this.#resourceVersion = resourceVersion;
     for (const resource of resources) {
       this.#tables.set(resource.name, {
         resource,
@@ -41,7 +43,7 @@ export class ObjectStore {
         sorted: undefined,
         history: [],
         compactedAt: 0,
-        lastChange: 1,
+        lastChange: resourceVersion,
         listeners: new Set(),
       });
     }
@@ -90,9 +92,18 @@ export class ObjectStore {
     return first < 0 ? [] : history.slice(first);
   }
 
-  /** Fills the store without history: nobody can watch from before the load. Throws RangeError on an unknown kind. */
-  load(objects: Iterable<KubeObject>): void {
-    for (const object of objects) this.apply(object);
+  /**
+   * Fills the store without history: nobody can watch from before the load. With `keepVersions` the objects keep the
+   * resourceVersion they come with. Throws RangeError on an unknown kind.
+   */
+  load(
+    objects: Iterable<KubeObject>,
+    { keepVersions = false }: { readonly keepVersions?: boolean } = {},
+  ): void {
+    for (const object of objects) {
+      const version = Number(object.metadata.resourceVersion);
+      this.#put(object, keepVersions && version > 0 ? version : this.#resourceVersion + 1);
+    }
     for (const table of this.#tables.values()) {
       table.history = [];
       table.compactedAt = table.lastChange;
@@ -101,28 +112,7 @@ export class ObjectStore {
 
   /** Creates or replaces an object under a new version. Throws RangeError on a kind the stand-in does not serve. */
   apply(object: KubeObject): StoredObject {
-    const resource = resourceOfKind(object.kind);
-    if (resource === undefined) throw new RangeError(`the stand-in does not serve kind ${object.kind}`);
-    const table = this.#table(resource.name);
-    const namespace = resource.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
-    const previous = table.objects.get(objectKey(namespace, object.metadata.name));
-    const generation = object.metadata.generation ?? (previous?.object.metadata.generation ?? 0) + 1;
-    const metadata = {
-      ...object.metadata,
-      ...(namespace === undefined ? {} : { namespace }),
-      uid: object.metadata.uid ?? previous?.object.metadata.uid ?? randomUUID(),
-      creationTimestamp:
-        object.metadata.creationTimestamp ??
-        previous?.object.metadata.creationTimestamp ??
-        `${new Date().toISOString().slice(0, 19)}Z`,
-      // Services, Nodes and ServiceCIDRs carry no generation (see test/recordings/apiserver).
-      ...(resource.kind === 'EndpointSlice' ? { generation } : {}),
-    };
-    const stored = new StoredObject(resource, { ...object, metadata }, ++this.#resourceVersion);
-    table.objects.set(stored.key, stored);
-    table.sorted = undefined;
-    this.#record(table, previous === undefined ? 'ADDED' : 'MODIFIED', stored, previous);
-    return stored;
+    return this.#put(object, this.#resourceVersion + 1);
   }
 
   /** Deletes an object; returns whether it was there. */
@@ -174,6 +164,32 @@ export class ObjectStore {
     return () => listeners.delete(listener);
   }
 
+  #put(object: KubeObject, resourceVersion: number): StoredObject {
+    const resource = resourceOfKind(object.kind);
+    if (resource === undefined) throw new RangeError(`the stand-in does not serve kind ${object.kind}`);
+    const table = this.#table(resource.name);
+    const namespace = resource.namespaced ? (object.metadata.namespace ?? 'default') : undefined;
+    const previous = table.objects.get(objectKey(namespace, object.metadata.name));
+    const generation = object.metadata.generation ?? (previous?.object.metadata.generation ?? 0) + 1;
+    const metadata = {
+      ...object.metadata,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: object.metadata.uid ?? previous?.object.metadata.uid ?? randomUUID(),
+      creationTimestamp:
+        object.metadata.creationTimestamp ??
+        previous?.object.metadata.creationTimestamp ??
+        `${new Date().toISOString().slice(0, 19)}Z`,
+      // Services, Nodes and ServiceCIDRs carry no generation (see test/recordings/apiserver).
+      ...(resource.kind === 'EndpointSlice' ? { generation } : {}),
+    };
+    const stored = new StoredObject(resource, { ...object, metadata }, resourceVersion);
+    this.#resourceVersion = Math.max(this.#resourceVersion, resourceVersion);
+    table.objects.set(stored.key, stored);
+    table.sorted = undefined;
+    this.#record(table, previous === undefined ? 'ADDED' : 'MODIFIED', stored, previous);
+    return stored;
+  }
+
   #table(resource: ResourceName): Table {
     return this.#tables.get(resource)!;
   }
@@ -185,7 +201,7 @@ export class ObjectStore {
     previous: StoredObject | undefined,
   ): void {
     const event: StoreEvent = { type, resourceVersion: current.resourceVersion, current, previous };
-    table.lastChange = current.resourceVersion;
+    table.lastChange = Math.max(table.lastChange, current.resourceVersion);
     table.history.push(event);
     if (table.history.length > historyLimit * 2) {
       const dropped = table.history.splice(0, historyLimit);

@@ -1,4 +1,5 @@
 import { encodeObject } from './encoding/encode.ts';
+import { asField, splitEnvelope } from './envelope.ts';
 import { type KubeObject, objectKey } from './kube-object.ts';
 import type { Resource } from './resources.ts';
 
@@ -14,6 +15,7 @@ export class StoredObject {
   readonly object: KubeObject;
   #jsonItem: Buffer | undefined;
   #jsonObject: Buffer | undefined;
+  #protobufItem: Buffer | undefined;
   #protobufObject: Buffer | undefined;
 
   constructor(resource: Resource, object: KubeObject, resourceVersion: number) {
@@ -43,6 +45,12 @@ export class StoredObject {
       this.jsonItem().subarray(1),
     ]);
     return this.#jsonObject;
+  }
+
+  /** Protobuf of a list item: field 2 of the list, with tag and length. */
+  protobufItem(): Buffer {
+    this.#protobufItem ??= asField(2, splitEnvelope(this.protobufObject()).raw);
+    return this.#protobufItem;
   }
 
   /** Protobuf of the object alone: the `k8s\0` envelope. */

@@ -1,4 +1,5 @@
 import { encodeList, encodeObject, encodeWatchEvent, type ListOptions } from './encoding/encode.ts';
+import { lengthDelimited, splitEnvelope } from './envelope.ts';
 import type { Resource } from './resources.ts';
 import type { StatusBody } from './status.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -58,11 +59,7 @@ export const protobufFormat: WireFormat = {
   object: (stored) => stored.protobufObject(),
   list(resource, metadata, items) {
     const empty = splitEnvelope(encodeList(resource.kind, [], metadata));
-    const parts: Buffer[] = [empty.raw];
-    for (const item of items) {
-      const { raw } = splitEnvelope(item.protobufObject());
-      parts.push(lengthDelimited(2, raw.length), raw);
-    }
+    const parts = [empty.raw, ...items.map((item) => item.protobufItem())];
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     return Buffer.concat([empty.head, lengthDelimited(2, length), ...parts, envelopeEnd]);
   },
@@ -84,33 +81,4 @@ export const protobufFormat: WireFormat = {
 function bookmarkObject(resource: Resource, resourceVersion: number, initialEventsEnd: boolean): object {
   const annotations = initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {};
   return { metadata: { resourceVersion: String(resourceVersion), ...annotations }, ...resource.emptyBody };
-}
-
-/** Tag and length of a length-delimited field. */
-function lengthDelimited(field: number, length: number): Buffer {
-  const bytes = [(field << 3) | 2];
-  for (let rest = length; ; rest >>>= 7) {
-    bytes.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest);
-    if (rest <= 0x7f) return Buffer.from(bytes);
-  }
-}
-
-/** Cuts an envelope written by the encoder into what stands before its `raw` field, and the bytes of `raw`. */
-function splitEnvelope(envelope: Buffer): { readonly head: Buffer; readonly raw: Buffer } {
-  let at = 4;
-  const varint = () => {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = envelope[at++]!;
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-  };
-  at += 1;
-  const typeMetaLength = varint();
-  at += typeMetaLength;
-  const head = envelope.subarray(0, at);
-  at += 1;
-  const rawLength = varint();
-  return { head, raw: envelope.subarray(at, at + rawLength) };
 }
