@@ -27,3 +27,10 @@ export function writeHostU32(bytes: Buffer, value: number, at: number): void {
   if (hostIsLittleEndian) bytes.writeUInt32LE(value, at);
   else bytes.writeUInt32BE(value, at);
 }
+
+/** 32 bits in host order. */
+export function hostU32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  writeHostU32(bytes, value >>> 0, 0);
+  return bytes;
+}

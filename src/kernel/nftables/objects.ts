@@ -10,8 +10,8 @@ import type { Statement } from './statement/statement.ts';
  * Comments are kept as user data that nft shows; those longer than 127 bytes are cut at a character.
  */
 
-/** Families of tables. */
-export type Family = 'ip' | 'ip6' | 'inet';
+/** Families of tables: IPv4 and IPv6 packets. */
+export type Family = 'ip' | 'ip6';
 
 export interface Table {
   readonly kind: 'table';

@@ -181,7 +181,7 @@ export class PackedElements {
   /** Bytes that identify a row's key, as text for use in a Map. */
   keyText(row: number): string {
     const start = row * this.rowLength;
-    return this.bytes.latin1Slice(start, start + this.keyLength);
+    return this.bytes.toString('latin1', start, start + this.keyLength);
   }
 
   #advance(length: number): this {
