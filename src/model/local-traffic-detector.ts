@@ -1,9 +1,45 @@
+import { formatCidr, type IpFamily, parseCidr } from '../base/ip.ts';
+
 /**
- * How to tell that a packet comes from a pod of this node (spec A.6.1, operations 8). Plain data: each mode renders it
- * in its own language. `none` means there is no way to tell, and rules that need it are left out.
+ * How a packet of a pod on this node is told from others (spec 8, A.6.1). Plain data: each mode renders its own match.
+ * `none` means that the rules that need the distinction are left out.
  */
 export type LocalTrafficDetector =
   | { readonly kind: 'cidr'; readonly cidr: string }
   | { readonly kind: 'bridgeInterface'; readonly name: string }
   | { readonly kind: 'interfaceNamePrefix'; readonly prefix: string }
   | { readonly kind: 'none' };
+
+export interface DetectLocalInput {
+  /** `detectLocalMode` of the configuration; a mode that is not known detects nothing. */
+  readonly mode: string;
+  readonly clusterCIDRs: readonly string[];
+  /** `spec.podCIDRs` of the Node. */
+  readonly podCIDRs: readonly string[];
+  readonly bridgeInterface: string;
+  readonly interfaceNamePrefix: string;
+}
+
+/** The detector of one family (spec 8.1). CIDRs are put in canonical form; blank and unparsable ones are skipped. */
+export function localTrafficDetector(input: DetectLocalInput, family: IpFamily): LocalTrafficDetector {
+  switch (input.mode) {
+    case 'ClusterCIDR':
+      return firstOfFamily(input.clusterCIDRs, family);
+    case 'NodeCIDR':
+      return firstOfFamily(input.podCIDRs, family);
+    case 'BridgeInterface':
+      return { kind: 'bridgeInterface', name: input.bridgeInterface };
+    case 'InterfaceNamePrefix':
+      return { kind: 'interfaceNamePrefix', prefix: input.interfaceNamePrefix };
+    default:
+      return { kind: 'none' };
+  }
+}
+
+function firstOfFamily(texts: readonly string[], family: IpFamily): LocalTrafficDetector {
+  for (const text of texts) {
+    const cidr = parseCidr(text.trim());
+    if (cidr?.family === family) return { kind: 'cidr', cidr: formatCidr(cidr) };
+  }
+  return { kind: 'none' };
+}
