@@ -1,16 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import type { Testbed } from '../testbed/testbed.ts';
+import { NamespaceProcess } from '../testbed/namespace-process.ts';
 import type { ProxyStart, ProxyUnderTest } from './proxy-under-test.ts';
 
 const FAIRLEAD = fileURLToPath(new URL('../../../bin/fairlead', import.meta.url));
-const LOG_LIMIT = 64 * 1024;
-const STOP_TIMEOUT_MILLISECONDS = 10_000;
 
 /** Which implementation of the `iptables` programs the proxy finds first on its PATH. */
 export type IptablesBackend = 'nft' | 'legacy';
@@ -20,77 +16,46 @@ export interface FairleadOptions {
   readonly iptablesBackend?: IptablesBackend;
   /** Another program with kube-proxy's flags, e.g. kube-proxy itself; default `bin/fairlead`. */
   readonly program?: string;
-  readonly extraArguments?: readonly string[];
 }
 
-/** `bin/fairlead` as a process in the namespace `node1`. */
+/** `bin/fairlead` as a process in the namespace of a node. */
 export class FairleadProcess implements ProxyUnderTest {
-  readonly #bed: Testbed;
-  readonly #options: FairleadOptions;
+  readonly #process: NamespaceProcess;
+  readonly #program: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'fairlead-process-'));
   readonly #path: string;
-  #child: ChildProcess | undefined;
-  #stopping = false;
-  #output = '';
-  #crash: string | undefined;
 
-  constructor(bed: Testbed, options: FairleadOptions = {}) {
-    this.#bed = bed;
-    this.#options = options;
-    this.#path = pathWith(this.#directory, options.iptablesBackend);
+  /** `namespace` is the full name. Makes a temporary directory, which `close` removes. */
+  constructor(namespace: string, { iptablesBackend, program = FAIRLEAD }: FairleadOptions = {}) {
+    this.#process = new NamespaceProcess(namespace);
+    this.#program = program;
+    this.#path = pathWith(this.#directory, iptablesBackend);
   }
 
   async start({ config, objects }: ProxyStart): Promise<void> {
     const file = join(this.#directory, 'config.yaml');
     writeFileSync(file, stringify(config));
-    const program = this.#options.program ?? FAIRLEAD;
     const source = 'manifests' in objects ? ['--manifests', objects.manifests] : [];
-    const argv = [program, '--config', file, ...source, ...(this.#options.extraArguments ?? [])];
-    this.#output = '';
-    this.#crash = undefined;
-    this.#stopping = false;
-    const child = spawn('ip', ['netns', 'exec', this.#bed.fullName('node1'), ...argv], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-      env: { ...process.env, PATH: this.#path },
-    });
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.#output = (this.#output + text).slice(-LOG_LIMIT);
-      });
-    }
-    child.on('close', (code, signal) => {
-      if (!this.#stopping) this.#crash = `the proxy ended by itself (${signal ?? `exit code ${code}`})`;
-    });
-    await once(child, 'spawn');
+    const argv = [this.#program, '--config', file, ...source];
+    await this.#process.start(argv, { ...process.env, PATH: this.#path });
   }
 
-  async stop(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    this.#stopping = true;
-    const exit = once(child, 'exit');
-    child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MILLISECONDS);
-    const [, signal] = (await exit) as [number | null, NodeJS.Signals | null];
-    clearTimeout(timer);
-    if (signal === 'SIGKILL')
-      throw new Error(`the proxy ignored SIGTERM for ${STOP_TIMEOUT_MILLISECONDS} ms`);
+  stop(): Promise<void> {
+    return this.#process.stop();
   }
 
   crash(): string | undefined {
-    return this.#crash;
+    const crash = this.#process.crash();
+    return crash === undefined ? undefined : `the proxy ${crash}\n${this.log().slice(-2000)}`;
   }
 
   log(): string {
-    return this.#output;
+    return this.#process.log();
   }
 
   /** Stops the process and removes its temporary files. */
   async close(): Promise<void> {
-    await this.stop();
-    rmSync(this.#directory, { recursive: true, force: true });
+    await this.stop().finally(() => rmSync(this.#directory, { recursive: true, force: true }));
   }
 }
 

@@ -1,5 +1,6 @@
 // Replays scenarios from the command line: node test/netns/replay/main.ts --help
 import { parseArgs } from 'node:util';
+import { closeOnSignal } from '../testbed/close-on-signal.ts';
 import { exceptionReason, loadExceptions, VARIANTS, type Variant } from './exceptions.ts';
 import { type FeedKind, modeOf, ReplayPool } from './replay-pool.ts';
 import type { ScenarioResult } from './replay-scenario.ts';
@@ -37,14 +38,14 @@ async function run(): Promise<number> {
   const exceptions = loadExceptions();
   const size = Math.max(1, Math.min(Number(values.parallel), scenarios.length));
   const begin = performance.now();
-  const pool = await ReplayPool.create({
+  const created = ReplayPool.create({
     variant,
     size,
     feed: parseFeed(values.feed),
     ...(values.program === undefined ? {} : { program: values.program }),
   });
-  const closeAndExit = (): void => void pool.close().finally(() => process.exit(130));
-  process.once('SIGINT', closeAndExit).once('SIGTERM', closeAndExit);
+  closeOnSignal(async () => (await created).close());
+  const pool = await created;
   const counts = { passed: 0, failed: 0, excepted: 0 };
   const replayOne = async (scenario: Scenario): Promise<void> => {
     const result = await pool.replay(scenario);

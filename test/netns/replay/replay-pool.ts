@@ -2,7 +2,7 @@ import { Testbed } from '../testbed/testbed.ts';
 import { loadTopology } from '../testbed/topology.ts';
 import { ApiServerFeed } from './api-server-feed.ts';
 import type { Variant } from './exceptions.ts';
-import { FairleadProcess } from './fairlead-process.ts';
+import { type FairleadOptions, FairleadProcess } from './fairlead-process.ts';
 import { FileFeed } from './file-feed.ts';
 import type { ObjectFeed } from './object-feed.ts';
 import { replayScenario, type ScenarioResult } from './replay-scenario.ts';
@@ -38,20 +38,23 @@ export class ReplayPool {
     this.#idle = [...slots];
   }
 
+  /** Builds the test beds; when one fails the others are removed again. */
   static async create(options: PoolOptions): Promise<ReplayPool> {
     const topology = loadTopology(new URL('topology.json', SCENARIO_DIRECTORY));
-    const slots: Slot[] = [];
-    for (let i = 0; i < options.size; i++) {
-      const bed = await Testbed.create(topology);
-      const { program, variant } = options;
-      const backend = variant === 'nftables' ? 'nft' : iptablesBackend(variant);
-      const proxy = new FairleadProcess(bed, {
-        iptablesBackend: backend,
-        ...(program === undefined ? {} : { program }),
-      });
-      slots.push({ bed, proxy });
-    }
-    return new ReplayPool(options, slots);
+    const { program, size, variant } = options;
+    const fairlead: FairleadOptions = {
+      iptablesBackend: variant === 'iptables-legacy' ? 'legacy' : 'nft',
+      ...(program === undefined ? {} : { program }),
+    };
+    const beds = await Promise.allSettled(Array.from({ length: size }, () => Testbed.create(topology)));
+    const slots = beds
+      .filter((bed) => bed.status === 'fulfilled')
+      .map(({ value: bed }) => ({ bed, proxy: new FairleadProcess(bed.fullName('node1'), fairlead) }));
+    const pool = new ReplayPool(options, slots);
+    const failed = beds.find((bed) => bed.status === 'rejected');
+    if (failed === undefined) return pool;
+    await pool.close();
+    throw failed.reason;
   }
 
   /** Replays a scenario as soon as a test bed is free. */
@@ -79,10 +82,6 @@ export class ReplayPool {
 /** The proxy mode behind a variant. */
 export function modeOf(variant: Variant): ReplayMode {
   return variant === 'nftables' ? 'nftables' : 'iptables';
-}
-
-function iptablesBackend(variant: Exclude<Variant, 'nftables'>): 'nft' | 'legacy' {
-  return variant === 'iptables-nft' ? 'nft' : 'legacy';
 }
 
 function createFeed(kind: FeedKind, bed: Testbed): Promise<ObjectFeed> {

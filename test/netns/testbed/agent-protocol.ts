@@ -1,7 +1,12 @@
 /** What a {@link NamespaceAgent} sends to the process in its namespace, one JSON object a line. */
 export type AgentRequest =
   | { readonly op: 'sysctl'; readonly values: Readonly<Record<string, string | number>> }
-  | { readonly op: 'listen'; readonly addresses: readonly string[]; readonly ports: readonly number[] }
+  | {
+      readonly op: 'listen';
+      readonly addresses: readonly string[];
+      readonly ports: readonly number[];
+      readonly name?: string;
+    }
   | { readonly op: 'probe'; readonly probe: ProbeRequest }
   /** Closes all connections, made and accepted. */
   | { readonly op: 'reset' }

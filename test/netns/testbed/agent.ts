@@ -14,7 +14,7 @@ async function perform(request: AgentRequest): Promise<unknown> {
     case 'sysctl':
       return writeSysctls(request.values);
     case 'listen':
-      return servers.listen(request.addresses, request.ports);
+      return servers.listen(request.addresses, request.ports, request.name);
     case 'probe':
       return prober.probe(request.probe);
     case 'reset':

@@ -27,9 +27,10 @@ export function namespaceCommands(topology: Topology, ns: string): string[] {
     ...bridges.flatMap(({ name, addresses }) => addAddresses(name, addresses)),
     ...ends.flatMap(({ dev, addresses }) => addAddresses(dev, addresses ?? [])),
     ...loopback.flatMap(({ addresses }) => addAddresses('lo', addresses)),
-    ...routes.map(
-      ({ to, via, dev }) => `route add ${to}${via ? ` via ${via}` : ''}${dev ? ` dev ${dev}` : ''}`,
-    ),
+    ...routes.map(({ to, via, nexthops = [], dev }) => {
+      const hops = nexthops.map((hop) => ` nexthop via ${hop}`).join('');
+      return `route add ${to}${via ? ` via ${via}` : ''}${hops}${dev ? ` dev ${dev}` : ''}`;
+    }),
   ];
 }
 

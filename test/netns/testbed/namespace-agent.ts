@@ -20,8 +20,9 @@ export class NamespaceAgent {
     await this.#send({ op: 'sysctl', values });
   }
 
-  async listen(addresses: readonly string[], ports: readonly number[]): Promise<void> {
-    await this.#send({ op: 'listen', addresses, ports });
+  /** Starts IdentityServers. */
+  async listen(addresses: readonly string[], ports: readonly number[], name?: string): Promise<void> {
+    await this.#send({ op: 'listen', addresses, ports, ...(name === undefined ? {} : { name }) });
   }
 
   async probe(probe: ProbeRequest): Promise<RequestOutcome[]> {

@@ -1,12 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { runCommand, tryCommand } from './run-command.ts';
 
-let beds = 0;
-
 /** A prefix no other test bed has: it holds the process id, so that left-overs can be told from what is in use. */
 export function newNamePrefix(): string {
-  beds += 1;
-  return `fl${process.pid}-${beds}`;
+  return `fl${process.pid}-${randomBytes(2).toString('hex')}`;
 }
 
 /** Deletes the namespaces of test beds whose process has died, together with the processes still inside them. */

@@ -115,7 +115,9 @@ export class Testbed {
       await this.run('router', ['nft', '-f', '-'], `${topology.routerFilter.nft.join('\n')}\n`);
     }
     await Promise.all(
-      serverGroups(topology).map(({ ns, addresses, ports }) => this.agent(ns).listen(addresses, ports)),
+      serverGroups(topology).map(({ ns, addresses, ports, name }) =>
+        this.agent(ns).listen(addresses, ports, name),
+      ),
     );
   }
 

@@ -13,6 +13,8 @@ export interface Route {
   /** A prefix, or `default` (IPv4). */
   readonly to: string;
   readonly via?: string;
+  /** Several next hops that share the traffic, in place of `via`. */
+  readonly nexthops?: readonly string[];
   readonly dev?: string;
 }
 
@@ -28,6 +30,8 @@ export interface ServerGroup {
   readonly ns: string;
   readonly addresses: readonly string[];
   readonly ports: readonly number[];
+  /** What HTTP clients are told beside the addresses; see IdentityServers. */
+  readonly name?: string;
 }
 
 /**
