@@ -3,6 +3,7 @@ import {
   EACCES,
   EBUSY,
   EEXIST,
+  EINVAL,
   ENODEV,
   ENOENT,
   EOPNOTSUPP,
@@ -99,6 +100,9 @@ export const isNotPermitted = (error: unknown): boolean => {
 
 /** The kernel lacks the feature. */
 export const isNotSupported = (error: unknown): boolean => errnoOf(error) === EOPNOTSUPP;
+
+/** The kernel does not understand the request: often an attribute that it is too old for. */
+export const isInvalid = (error: unknown): boolean => errnoOf(error) === EINVAL;
 
 /** Somebody else changed the ruleset since the batch's generation id was read. */
 export const isGenerationMismatch = (error: unknown): boolean => errnoOf(error) === ERESTART;

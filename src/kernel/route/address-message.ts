@@ -1,4 +1,5 @@
 import { formatIp, type IpFamily, ipBytes } from '../../base/ip.ts';
+import { AF_INET, AF_INET6, addressFamily } from '../netlink/address-family.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { readHostU32, writeHostU32 } from '../netlink/byte-order.ts';
 import { MESSAGE_HEADER, type NetlinkMessage } from '../netlink/message.ts';
@@ -19,12 +20,6 @@ const IFA_FLAGS = 8;
 export const IFA_F_NODAD = 0x02;
 /** Duplicate address detection has not finished: the address cannot be used yet. */
 export const IFA_F_TENTATIVE = 0x40;
-
-const AF_INET = 2;
-const AF_INET6 = 10;
-
-/** Address family number of the socket API (linux/socket.h). */
-export const addressFamily = (family: IpFamily): number => (family === 'IPv4' ? AF_INET : AF_INET6);
 
 /** An address on an interface of this node. */
 export interface InterfaceAddress {

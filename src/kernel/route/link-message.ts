@@ -1,3 +1,4 @@
+import { AF_UNSPEC } from '../netlink/address-family.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { readHostI32, readHostU32, writeHostU32 } from '../netlink/byte-order.ts';
 import { MESSAGE_HEADER, type NetlinkMessage } from '../netlink/message.ts';
@@ -14,7 +15,6 @@ const IFLA_IFNAME = 3;
 const IFLA_LINKINFO = 18;
 const IFLA_INFO_KIND = 1;
 const IFF_UP = 1;
-const AF_UNSPEC = 0;
 
 /** A network interface. */
 export interface Link {
