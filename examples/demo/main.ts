@@ -3,7 +3,7 @@
 import { closeOnSignal } from '../../test/netns/testbed/close-on-signal.ts';
 import { AFTER_SCALING, type CheckGroup, TOUR } from './checks.ts';
 import { Demo } from './demo.ts';
-import { type CheckResult, runCheck } from './run-check.ts';
+import { type CheckResult, REQUESTS, runCheck } from './run-check.ts';
 import { scaleWeb } from './scale-web.ts';
 import { PODS } from './shop-network.ts';
 import { cells, columnWidths, paint, renderTable } from './table.ts';
@@ -19,9 +19,14 @@ if (process.getuid?.() !== 0) {
 }
 
 const created = Demo.create();
+let interrupted = false;
+/** Exit code of the tour, once it has ended: then a signal is the normal way out. */
+let tourCode: number | undefined;
 const stopListening = closeOnSignal(async () => {
+  interrupted = true;
   console.log('\nTaking everything down ...');
   await (await created).close();
+  return tourCode;
 });
 
 process.exitCode = await run();
@@ -33,17 +38,19 @@ async function run(): Promise<number> {
   try {
     console.log(`Starting Fairlead on node1 and node2, ${mode} mode, with the objects of examples/shop ...`);
     await demo.startFairlead(mode);
+    console.log(`${REQUESTS} requests a line:`);
     const results = await tour(demo);
     const wrong = results.filter(({ passed }) => !passed).length;
     const verdict = wrong === 0 ? colours.good('All as expected') : colours.bad(`${wrong} not as expected`);
     console.log(`\n${verdict} (${results.length} lines).`);
+    tourCode = wrong === 0 ? 0 : 1;
     if (interactive) {
       console.log(thingsToTry(demo, mode, colours));
       await new Promise(() => setInterval(() => {}, 60_000)); // Until a signal ends the process.
     }
-    return wrong === 0 ? 0 : 1;
+    return tourCode;
   } catch (error) {
-    console.error(colours.bad(error instanceof Error ? error.message : String(error)));
+    if (!interrupted) console.error(colours.bad(error instanceof Error ? error.message : String(error)));
     return 1;
   } finally {
     await demo.close();

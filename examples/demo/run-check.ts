@@ -3,8 +3,8 @@ import type { Testbed } from '../../test/netns/testbed/testbed.ts';
 import type { Check, CheckExpectation } from './checks.ts';
 import { ownerOf } from './shop-network.ts';
 
-/** Enough that a pod which takes a quarter of the requests is missed once in ten thousand runs of a line. */
-const REQUESTS = 32;
+/** Requests of a line: a pod that takes a quarter of them is missed once in ten thousand lines. */
+export const REQUESTS = 32;
 
 /** A check with what came of it, ready to print. */
 export interface CheckResult {

@@ -57,6 +57,9 @@ export function shopNetwork(): Topology {
         'net.ipv4.conf.default.rp_filter': 0,
         'net.ipv4.conf.all.send_redirects': 0,
         'net.ipv4.conf.default.send_redirects': 0,
+        // A redirect would make pods of one node talk past it.
+        'net.ipv6.conf.all.accept_redirects': 0,
+        'net.ipv6.conf.default.accept_redirects': 0,
       },
       // Spreads connections, not only clients, over the next hops.
       router: {

@@ -14,19 +14,21 @@ export function paint(coloured: boolean): Paint {
   return { good: with_('32'), bad: with_('31;1'), quiet: with_('2'), strong: with_('1') };
 }
 
-const COLUMNS = ['from', 'to', '', 'answered by', 'pods saw', 'expected'] as const;
+const COLUMNS = ['from', 'service', 'address', 'answered by', 'pods saw', 'expected'] as const;
+/** Room for three pods, so that the tables before and after scaling have the same shape. */
+const LEAST_WIDTHS = [0, 0, 0, 'web-1 10  web-2 10  web-3 10'.length, 0, 0] as const;
 type Row = readonly [string, string, string, string, string, string];
 
 /** Widths that hold all results, so that tables printed one after another line up. */
 export function columnWidths(rows: readonly Row[]): number[] {
   return COLUMNS.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+    Math.max(title.length, LEAST_WIDTHS[column] ?? 0, ...rows.map((row) => row[column]?.length ?? 0)),
   );
 }
 
 /** The cells of one line, without colours. */
 export function cells({ check, answers, failures, seen }: CheckResult): Row {
-  const answered = [...answers].map(([pod, requests]) => `${pod} ×${requests}`);
+  const answered = [...answers].map(([pod, requests]) => `${pod} ${requests}`);
   const failed = [...failures.keys()].map((word) => (word === 'timeout' ? 'no answer' : word));
   return [
     check.from,

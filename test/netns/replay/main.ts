@@ -44,7 +44,10 @@ async function run(): Promise<number> {
     feed: parseFeed(values.feed),
     ...(values.program === undefined ? {} : { program: values.program }),
   });
-  closeOnSignal(async () => (await created).close());
+  closeOnSignal(async () => {
+    await (await created).close();
+    return undefined;
+  });
   const pool = await created;
   const counts = { passed: 0, failed: 0, excepted: 0 };
   const replayOne = async (scenario: Scenario): Promise<void> => {

@@ -2,16 +2,16 @@ const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
  * Runs `close` on the first SIGINT, SIGTERM or SIGHUP and then ends the process with the code a shell gives that
- * signal. Further signals are ignored meanwhile. Returns a function that takes the handlers away.
+ * signal, or with the code that `close` resolves to. Further signals are ignored meanwhile. Returns a function that takes the handlers away.
  */
-export function closeOnSignal(close: () => Promise<void>): () => void {
+export function closeOnSignal(close: () => Promise<number | undefined>): () => void {
   let closing = false;
   const handlers = Object.entries(SIGNALS).map(([signal, number]) => {
     const handler = (): void => {
       if (closing) return;
       closing = true;
       close().then(
-        () => process.exit(128 + number),
+        (code) => process.exit(code ?? 128 + number),
         (error: unknown) => {
           console.error(error);
           process.exit(1);
