@@ -24,7 +24,8 @@ export interface CompletedConfiguration {
 /** Something the operator should know although the start goes on. */
 export interface ConfigWarning {
   readonly message: string;
-  readonly details?: readonly string[];
+  /** Pairs for the log line. */
+  readonly values: Readonly<Record<string, string>>;
 }
 
 /**
@@ -37,12 +38,12 @@ export function completeConfiguration(
   readFile: (path: string) => string,
 ): CompletedConfiguration {
   const { values, given } = flags;
-  const warnings: ConfigWarning[] = flags.warnings.map((message) => ({ message }));
+  const warnings: ConfigWarning[] = flags.warnings.map((message) => ({ message, values: {} }));
   const file = values.config === '' ? undefined : values.config;
   const decoded = file === undefined ? undefined : decodeFile(file, readText(file, readFile));
   if (decoded !== undefined && decoded.strictFaults.length > 0) {
     const message = 'Strict decoding of the configuration file failed, going on with lenient decoding';
-    warnings.push({ message, details: decoded.strictFaults });
+    warnings.push({ message, values: { err: decoded.strictFaults.join('; ') } });
   }
   const draft = draftOf(flags, decoded);
   applyPlatformDefaults(draft);
@@ -55,11 +56,11 @@ export function completeConfiguration(
     draft.hostnameOverride = name;
   }
   const featureGates = resolveFeatureGates(draft.featureGates);
-  warnings.push(...featureGates.warnings.map((message) => ({ message })));
+  warnings.push(...featureGates.warnings.map((message) => ({ message, values: {} })));
   const ignored = file === undefined ? [] : [...given].filter((name) => !flagDefinition(name).besideConfig);
   if (ignored.length > 0) {
-    const details = ignored.map((name) => `--${name}`);
-    warnings.push({ message: 'Flags without effect, because --config is given', details });
+    const values = { flags: ignored.map((name) => `--${name}`).join(' ') };
+    warnings.push({ message: 'Flags without effect, because --config is given', values });
   }
   return { draft, featureGates, warnings, file, lines: decoded?.lines ?? new Map(), flags };
 }

@@ -14,7 +14,10 @@ export type ConfigErrorDetail =
   | { readonly code: 'CONFIG_FILE_UNREADABLE'; readonly file: string }
   | { readonly code: 'CONFIG_FILE_UNDECODABLE'; readonly file: string; readonly faults: readonly FileFault[] }
   | { readonly code: 'CONFIG_FEATURE_GATES_INVALID'; readonly gates: readonly string[] }
-  | { readonly code: 'CONFIG_HOSTNAME_EMPTY'; readonly origin: '--hostname-override' | 'kernel' }
+  | {
+      readonly code: 'CONFIG_HOSTNAME_EMPTY';
+      readonly origin: '--hostname-override' | 'hostnameOverride' | 'kernel';
+    }
   | { readonly code: 'CONFIG_LOGGING_INVALID'; readonly fieldErrors: readonly FieldError[] }
   | { readonly code: 'CONFIG_INVALID'; readonly fieldErrors: readonly FieldError[] }
   | { readonly code: 'CONFIG_UNWRITABLE'; readonly file: string }

@@ -14,7 +14,7 @@ export const flagGroups = [
   'Health and metrics',
   'Logging',
   'Fairlead only (kube-proxy does not know these)',
-  'Deprecated',
+  'Deprecated or without effect',
 ] as const;
 
 export type FlagGroup = (typeof flagGroups)[number];

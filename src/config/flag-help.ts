@@ -4,10 +4,18 @@ import { type FlagName, flagDefinition, flagNames } from './flags.ts';
 const width = 100;
 const indent = '      ';
 
-/** The text of `--help`: all flags by topic, with defaults, and what counts beside a configuration file. */
-export function helpText(program: string): string {
+/**
+ * The text of `--help`: all flags by topic, with defaults, and what counts beside a configuration file; before them our own
+ * commands, by their word.
+ */
+export function helpText(
+  program: string,
+  commands: Readonly<Record<string, { readonly summary: string }>> = {},
+): string {
+  const words = Object.keys(commands);
   const intro = [
     `Usage: ${program} [flags]`,
+    ...(words.length === 0 ? [] : [`       ${program} COMMAND [arguments]`]),
     '',
     ...wrap(
       'Makes the Services of a Kubernetes cluster reachable from this node: watches Services and EndpointSlices and ' +
@@ -26,7 +34,12 @@ export function helpText(program: string): string {
     const names = flagNames.filter((name) => flagDefinition(name).group === group);
     return ['', `${group}:`, ...names.flatMap(entry)];
   });
-  return `${[...intro, ...sections].join('\n')}\n`;
+  const list = words.flatMap((word) => [
+    `      ${word}`,
+    ...wrap(commands[word]?.summary ?? '', '          '),
+  ]);
+  const own = words.length === 0 ? [] : ['', 'Commands of Fairlead (kube-proxy has none):', ...list];
+  return `${[...intro, ...own, ...sections].join('\n')}\n`;
 }
 
 /** What stands before the message of a wrong command line. */

@@ -41,7 +41,7 @@ export const generalFlags = {
     versionFlag,
     'false',
     'General',
-    '--version and --version=raw print the version and exit; --version=vX.Y.Z changes what is reported.',
+    'Print the version and exit; with =raw in detail. A value such as v1.36.2 changes the version that is reported instead.',
     { besideConfig: true },
   ),
   help: define(boolFlag, false, 'General', 'Print this text and exit.', {
@@ -136,32 +136,34 @@ export const generalFlags = {
   'healthz-port': define(
     int32Flag,
     10256,
-    'Deprecated',
+    'Deprecated or without effect',
     'Port of the health check server where its address has none; 0 switches it off.',
     {
       deprecated: 'use --healthz-bind-address',
+      field: 'healthzBindAddress',
     },
   ),
   'metrics-port': define(
     int32Flag,
     10249,
-    'Deprecated',
+    'Deprecated or without effect',
     'Port of the metrics server where its address has none.',
     {
       deprecated: 'use --metrics-bind-address',
+      field: 'metricsBindAddress',
     },
   ),
   'boot-id-file': define(
     stringFlag,
     '/proc/sys/kernel/random/boot_id',
-    'Deprecated',
+    'Deprecated or without effect',
     'Accepted, without effect.',
     { besideConfig: true },
   ),
   'machine-id-file': define(
     stringFlag,
     '/etc/machine-id,/var/lib/dbus/machine-id',
-    'Deprecated',
+    'Deprecated or without effect',
     'Accepted, without effect.',
     { besideConfig: true },
   ),

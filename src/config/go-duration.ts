@@ -35,7 +35,7 @@ export function parseGoDuration(text: string): number | undefined {
   return (sign * Number(total)) / 1e6;
 }
 
-/** Prints milliseconds as Go does: `15m0s`, `1h0m0s`, `1.5s`, `500ms`, `0s`. Precise to the nanosecond up to 104 days. */
+/** Prints milliseconds as Go does: `15m0s`, `1h0m0s`, `1.5s`, `500ms`, `0s`. Precise to the nanosecond up to 26 days. */
 export function formatGoDuration(milliseconds: number): string {
   const total = BigInt(Math.round(milliseconds * 1e6));
   if (total === 0n) return '0s';

@@ -45,7 +45,7 @@ function printScalar(value: PrintedValue): string {
 }
 
 function printString(text: string): string {
-  const readsAsOther = resolvePlainScalar(text) !== text || isTimestamp(text) || isBase60(text);
+  const readsAsOther = resolvePlainScalar(text) !== text || isTimestamp(text) || isNumberElsewhere(text);
   if (readsAsOther || !isPrintable(text)) return JSON.stringify(text);
   return isPlain(text) ? text : `'${text.replaceAll("'", "''")}'`;
 }
@@ -54,9 +54,9 @@ function isPrintable(text: string): boolean {
   return /^[\x20-\x7e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]*$/.test(text) && !/[\u2028\u2029]/.test(text);
 }
 
-// YAML 1.1 readers may take these as numbers or dates, although kube-proxy's own does not.
-function isBase60(text: string): boolean {
-  return /^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$/.test(text);
+// YAML 1.1 readers may take these as numbers (`1:30`, `.`, `1_0.`) or dates, although kube-proxy's own does not.
+function isNumberElsewhere(text: string): boolean {
+  return /^[-+]?[.0-9][0-9_]*(:[0-5]?[0-9])*(\.[0-9_]*)?([eE][-+]?[0-9]*)?$/.test(text);
 }
 
 function isTimestamp(text: string): boolean {

@@ -1,0 +1,42 @@
+import { closeSync, fstatSync, openSync, readSync, watch } from 'node:fs';
+import type { FileWatcher } from './config-file-watch.ts';
+
+/**
+ * {@link FileWatcher} over inotify. The file is kept open for as long as it is watched: that way its removal shows as a
+ * change of attributes (one name less), and only a move shows as `rename`. Does not keep the process alive.
+ */
+export const inotifyFileWatcher: FileWatcher = {
+  open(path, onEvent, onError) {
+    const fd = openSync(path, 'r');
+    try {
+      const watcher = watch(path, { persistent: false }, (event) =>
+        onEvent(event === 'rename' ? 'rename' : 'change'),
+      );
+      watcher.on('error', onError);
+      return {
+        state() {
+          const { mtimeNs, atimeNs } = fstatSync(fd, { bigint: true });
+          return { modified: mtimeNs, accessed: atimeNs, content: readAll(fd) };
+        },
+        close() {
+          watcher.close();
+          closeSync(fd);
+        },
+      };
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  },
+};
+
+function readAll(fd: number): string {
+  const chunks: Buffer[] = [];
+  const chunk = Buffer.alloc(64 * 1024);
+  for (let position = 0; ; ) {
+    const length = readSync(fd, chunk, 0, chunk.length, position);
+    if (length === 0) return Buffer.concat(chunks).toString('utf8');
+    chunks.push(Buffer.from(chunk.subarray(0, length)));
+    position += length;
+  }
+}
