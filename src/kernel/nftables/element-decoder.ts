@@ -80,7 +80,11 @@ function decodeElement(bytes: Buffer, start: number, end: number, rows: PackedEl
 /** Copies the one NFTA_DATA_VALUE inside, at most as many bytes as the row has room for. */
 function copyValue(bytes: Buffer, start: number, end: number, into: Buffer, at: number, room: number): void {
   const length = readHostU16(bytes, start);
-  if (start + length > end || length - 4 !== room || (bytes[start + 2]! & 0x3f) !== NFTA_DATA_VALUE) {
+  if (
+    start + length > end ||
+    length - 4 !== room ||
+    (readHostU16(bytes, start + 2) & NLA_TYPE_MASK) !== NFTA_DATA_VALUE
+  ) {
     throw shortAttribute('element value', room, length - 4);
   }
   bytes.copy(into, at, start + 4, start + length);

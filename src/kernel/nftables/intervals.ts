@@ -88,7 +88,8 @@ export const isIntervalValue = (type: DataType, value: string | number): boolean
 
 const isAddress = (type: DataType): boolean => type === 'ipv4_addr' || type === 'ipv6_addr';
 
-function parseInterval(type: DataType, value: string | number): Interval {
+/** Reads one value, CIDR or `from-to` range. Throws NftablesError for what is none. */
+export function parseInterval(type: DataType, value: string | number): Interval {
   const size = DATA_TYPES[type].length;
   const text = String(value);
   if (isAddress(type) && text.includes('/')) {
@@ -108,10 +109,12 @@ function parseInterval(type: DataType, value: string | number): Interval {
   return { first: toNumber(first), last: toNumber(last) };
 }
 
-function toNumber(bytes: Buffer): bigint {
+/** An unsigned number of big-endian bytes. */
+export function toNumber(bytes: Buffer): bigint {
   return BigInt(`0x${bytes.toString('hex')}`);
 }
 
-function toBytes(value: bigint, size: number): Buffer {
+/** A number as big-endian bytes. */
+export function toBytes(value: bigint, size: number): Buffer {
   return Buffer.from(value.toString(16).padStart(size * 2, '0'), 'hex');
 }

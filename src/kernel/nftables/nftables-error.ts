@@ -34,6 +34,8 @@ export type NftablesErrorDetail =
   | { readonly code: 'NFT_FEATURE_MISSING'; readonly family: string; readonly missing: readonly string[] }
   /** A dump was interrupted by changes again and again. */
   | { readonly code: 'NFT_DUMP_UNSTABLE'; readonly what: string; readonly attempts: number }
+  /** The kernel's answer to a transaction was lost: it may or may not have been applied. */
+  | { readonly code: 'NFT_OUTCOME_UNKNOWN'; readonly family: string; readonly table: string }
   /** A value in a noun or statement is none, e.g. an address that does not parse. */
   | { readonly code: 'NFT_VALUE_INVALID'; readonly path: string; readonly value: string };
 

@@ -2,7 +2,7 @@ import type { AttributeReader } from '../netlink/attribute-reader.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { cutComment } from './comment.ts';
 import * as nft from './constants.ts';
-import { DATA_TYPES, dataTypeById } from './data-type.ts';
+import { DATA_TYPES, type DataType, dataTypeById } from './data-type.ts';
 import { decodeExpr, encodeExpr } from './expr/expr.ts';
 import { layoutLength, layoutTypeId, layoutTypes } from './layout.ts';
 import { invalidValue } from './nftables-error.ts';
@@ -213,7 +213,7 @@ function layoutOf(typeOf: Buffer | undefined, typeId: number, length: number): L
   if (selectors !== undefined && layoutLength(layoutTypes({ typeof: selectors })) === length) {
     return { typeof: selectors };
   }
-  const types = [];
+  const types: DataType[] = [];
   for (let rest = typeId; rest > 0; rest = Math.floor(rest / 64)) {
     const type = dataTypeById(rest % 64);
     if (type === undefined) return { type: [] };

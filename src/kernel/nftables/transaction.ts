@@ -1,8 +1,11 @@
+import { type EncodedBatch, type EncodeOptions, encodeBatch } from './batch-encoder.ts';
 import type { Elements, Family, NftObject, ObjectName } from './objects.ts';
+import { operationLines } from './operation-text.ts';
 
 /** One step of a transaction. */
 export type Operation =
-  | { readonly verb: 'add' | 'create'; readonly object: NftObject }
+  | { readonly verb: 'add'; readonly object: NftObject }
+  | { readonly verb: 'create'; readonly object: NftObject }
   | { readonly verb: 'delete'; readonly object: ObjectName | Elements }
   | { readonly verb: 'flush'; readonly object: ObjectName };
 
@@ -54,5 +57,26 @@ export class Transaction {
   /** Deletes the table, or a chain that is no base chain, whether or not it exists; works on every kernel: adds it first. */
   destroy(object: { readonly kind: 'table' } | { readonly kind: 'chain'; readonly name: string }): this {
     return this.add(object).delete(object);
+  }
+
+  /** Elements counted one by one, everything else as one operation each. */
+  get size(): number {
+    let size = 0;
+    for (const { object } of this.operations) size += object.kind === 'elements' ? object.rows.count : 1;
+    return size;
+  }
+
+  /** The transaction as one netlink datagram; see {@link encodeBatch}. */
+  encode(options: EncodeOptions = {}): EncodedBatch {
+    return encodeBatch(this, options);
+  }
+
+  /** One command per line, readable by `nft -f`. */
+  toString(): string {
+    let text = '';
+    for (const operation of this.operations) {
+      for (const line of operationLines(operation, this.family, this.table)) text += `${line}\n`;
+    }
+    return text;
   }
 }

@@ -14,6 +14,7 @@ import { type MetaExpr, metaCodec } from './meta.ts';
 import { type NatExpr, natCodec } from './nat.ts';
 import { type NumgenExpr, numgenCodec } from './numgen.ts';
 import { type PayloadExpr, payloadCodec } from './payload.ts';
+import { type RangeExpr, rangeCodec } from './range.ts';
 import { type RejectExpr, rejectCodec } from './reject.ts';
 
 /** One instruction of the kernel's rule language. */
@@ -24,6 +25,7 @@ export type Expr =
   | FibExpr
   | NumgenExpr
   | CmpExpr
+  | RangeExpr
   | BitwiseExpr
   | LookupExpr
   | ImmediateExpr
@@ -55,6 +57,7 @@ export const EXPR_CODECS: {
   fib: fibCodec,
   numgen: numgenCodec,
   cmp: cmpCodec,
+  range: rangeCodec,
   bitwise: bitwiseCodec,
   lookup: lookupCodec,
   immediate: immediateCodec,

@@ -1,10 +1,17 @@
 import { writeHostU32 } from '../../netlink/byte-order.ts';
 import { DATA_TYPES, type DataType, formatValue, readNumber } from '../data-type.ts';
 import type { Expr } from '../expr/expr.ts';
-import { intervalText, isIntervalValue, parseIntervals } from '../intervals.ts';
+import {
+  intervalText,
+  isIntervalValue,
+  parseInterval,
+  parseIntervals,
+  toBytes,
+  toNumber,
+} from '../intervals.ts';
 import { invalidValue } from '../nftables-error.ts';
 import type { Selector } from '../selector/selector.ts';
-import { loadSelector } from '../selector/selector-expr.ts';
+import { type Load, loadSelector } from '../selector/selector-expr.ts';
 import { selectorsText, selectorText } from '../selector/selector-text.ts';
 import { selectorType } from '../selector/selector-type.ts';
 import { buildAnonymousSet, readAnonymousSet } from './anonymous-set.ts';
@@ -68,6 +75,9 @@ export const matchCodec: StatementCodec<MatchStatement> = {
       return `${selectors}${op} ${buildAnonymousSet(left, right as AnonymousSet).text}`;
     }
     const { selector, type } = single(statement);
+    if (isRange(type, constant)) {
+      return `${selectors}${op} ${intervalText(type, parseInterval(type, constant))}`;
+    }
     if (mask !== undefined) {
       const name = type === 'mark' && selector.kind === 'meta' ? 'mark' : selectors;
       const number = parseConstant(type, constant).text.replace('0x00000000', '0');
@@ -77,27 +87,17 @@ export const matchCodec: StatementCodec<MatchStatement> = {
   },
 };
 
-/** The one constant `left` is compared with; a set of one value is that value, as nft simplifies it. */
+/** The one constant `left` is compared with; a set of one value, network or range is just that, as in nft. */
 function plainConstant({ right, left }: MatchStatement): string | number | undefined {
   if (typeof right !== 'object') return right;
-  if (!('values' in right)) return undefined;
-  const [first] = right.values;
-  if (first === undefined || left.length !== 1) return undefined;
+  if (!('values' in right) || left.length !== 1) return undefined;
+  const [first, ...others] = right.values;
+  if (first === undefined || others.length === 0) return first;
   const type = selectorType(left[0]!);
-  if (right.values.length > 1) {
-    const intervals = right.values.some((value) => isIntervalValue(type, value));
-    if (!intervals) return undefined;
-    const [interval, ...rest] = parseIntervals(type, right.values);
-    // Several networks that add up to one are that one.
-    if (interval === undefined || rest.length > 0) return undefined;
-  }
-  return String(first).includes('-') && isIntervalValue(type, first) ? undefined : singleNetwork(right, type);
-}
-
-function singleNetwork({ values }: AnonymousSet, type: DataType): string | number | undefined {
-  if (values.length === 1) return values[0];
-  const text = intervalText(type, parseIntervals(type, values)[0]!);
-  return text.includes('-') ? undefined : text;
+  // Several networks that add up to one interval are that interval.
+  if (!right.values.some((value) => isIntervalValue(type, value))) return undefined;
+  const intervals = parseIntervals(type, right.values);
+  return intervals.length === 1 ? intervalText(type, intervals[0]!) : undefined;
 }
 
 function single({ left }: MatchStatement): { selector: Selector; type: DataType } {
@@ -114,10 +114,16 @@ function single({ left }: MatchStatement): { selector: Selector; type: DataType 
 
 function compileConstant(builder: RuleBuilder, statement: MatchStatement, value: string | number): void {
   const { selector, type } = single(statement);
-  const constant = parseConstant(type, value);
   const { length, bitmask } = DATA_TYPES[type];
   const op = statement.op === '==' ? 'eq' : 'neq';
   const load = (bytes?: number): Expr => loadSelector(selector, builder.family, 0, bytes);
+  if (isRange(type, value)) {
+    const { first, last } = parseInterval(type, value);
+    builder.emit(load());
+    builder.emit({ kind: 'range', op, sreg: 0, from: toBytes(first, length), to: toBytes(last, length) });
+    return;
+  }
+  const constant = parseConstant(type, value);
   if (bitmask === true) {
     if (op === 'neq')
       throw invalidValue('match', selectorText(selector), 'bits, which can only be matched with ==');
@@ -146,6 +152,8 @@ function recognizeConstant(cursor: ExprCursor, key: Key): MatchStatement | undef
   const { selector, slot, length } = load;
   const type = selectorType(selector);
   const info = DATA_TYPES[type];
+  const range = recognizeRange(cursor, load, type);
+  if (range !== undefined) return range;
   const bitwise = cursor.take('bitwise');
   if (bitwise !== undefined && (bitwise.sreg !== slot || bitwise.dreg !== slot || !isZero(bitwise.xor))) {
     return undefined;
@@ -167,6 +175,30 @@ function recognizeConstant(cursor: ExprCursor, key: Key): MatchStatement | undef
   const right = formatConstant(type, data, length, mask);
   return right === undefined ? undefined : { kind: 'match', left: [selector], op, right };
 }
+
+/** A range expression, or the pair of comparisons that nft makes of a range. */
+function recognizeRange(cursor: ExprCursor, load: Load, type: DataType): MatchStatement | undefined {
+  const start = cursor.index;
+  const { slot, length, selector } = load;
+  const statement = (op: '==' | '!=', from: Uint8Array, to: Uint8Array): MatchStatement | undefined => {
+    if (from.length !== DATA_TYPES[type].length || length !== from.length || to.length !== length)
+      return undefined;
+    const interval = { first: toNumber(Buffer.from(from)), last: toNumber(Buffer.from(to)) };
+    return { kind: 'match', left: [selector], op, right: intervalText(type, interval) };
+  };
+  const range = cursor.take('range');
+  if (range?.sreg === slot) return statement(range.op === 'eq' ? '==' : '!=', range.from, range.to);
+  const low = cursor.take('cmp');
+  const high = cursor.take('cmp');
+  if (low?.op === 'gte' && high?.op === 'lte' && low.sreg === slot && high.sreg === slot) {
+    return statement('==', low.data, high.data);
+  }
+  cursor.index = start;
+  return undefined;
+}
+
+const isRange = (type: DataType, value: string | number): boolean =>
+  isIntervalValue(type, value) && String(value).includes('-');
 
 function resolveSet(cursor: ExprCursor, name: string): SetReference | AnonymousSet | undefined {
   if (!isAnonymousName(name)) return { set: name };
