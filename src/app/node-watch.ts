@@ -9,6 +9,8 @@ export class NodeWatch implements ObjectSink<Node> {
   readonly #listeners = new Set<(node: Node) => void>();
   #node: Node | undefined;
   #deleted = false;
+  #synced = false;
+  readonly #onSynced = new Set<() => void>();
 
   constructor(nodeName: string, clock: Clock) {
     this.#nodeName = nodeName;
@@ -35,7 +37,10 @@ export class NodeWatch implements ObjectSink<Node> {
     return this.#deleted;
   }
 
-  synced(): void {}
+  synced(): void {
+    this.#synced = true;
+    for (const listener of [...this.#onSynced]) listener();
+  }
 
   /** Calls back with each new version; returns how to stop. */
   onChange(listener: (node: Node) => void): () => void {
@@ -43,25 +48,30 @@ export class NodeWatch implements ObjectSink<Node> {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Waits until the node satisfies a condition; resolves with it, or with the last version (if any) after the time. */
+  /**
+   * Waits until the node satisfies a condition; resolves with it, or with the last version (if any) after the time, or,
+   * with `untilSynced`, as soon as the source has delivered all it has.
+   */
   waitFor(
     condition: (node: Node) => boolean,
-    milliseconds: number,
-    signal: AbortSignal,
+    options: { readonly milliseconds: number; readonly untilSynced: boolean; readonly signal: AbortSignal },
   ): Promise<Node | undefined> {
-    if (signal.aborted || (this.#node !== undefined && condition(this.#node)))
-      return Promise.resolve(this.#node);
+    const { milliseconds, untilSynced, signal } = options;
+    const satisfied = () => this.#node !== undefined && condition(this.#node);
+    if (signal.aborted || satisfied() || (untilSynced && this.#synced)) return Promise.resolve(this.#node);
     return new Promise((resolve) => {
       const finish = () => {
         timer.cancel();
         stop();
+        this.#onSynced.delete(finish);
         signal.removeEventListener('abort', finish);
         resolve(this.#node);
       };
       const timer = this.#clock.schedule(milliseconds, finish);
-      const stop = this.onChange((node) => {
-        if (condition(node)) finish();
+      const stop = this.onChange(() => {
+        if (satisfied()) finish();
       });
+      if (untilSynced) this.#onSynced.add(finish);
       signal.addEventListener('abort', finish, { once: true });
     });
   }
