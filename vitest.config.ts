@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/*.test.ts', 'examples/**/*.test.ts'],
           exclude: ['src/**/*.netns.test.ts'],
           testTimeout: 20_000,
         },

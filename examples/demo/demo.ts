@@ -21,6 +21,7 @@ export class Demo {
   /** The directory both Fairleads read. */
   readonly manifests: string;
   readonly #proxies: ReadonlyMap<string, NamespaceProcess>;
+  #closed: Promise<void> | undefined;
 
   private constructor(bed: Testbed) {
     this.bed = bed;
@@ -54,7 +55,10 @@ export class Demo {
 
   /** Starts both Fairleads and waits until each serves both families. Rejects with its log when one does not. */
   async startFairlead(mode: string): Promise<void> {
-    for (const [node, proxy] of this.#proxies) await proxy.start(this.command(node, mode));
+    for (const [node, proxy] of this.#proxies) {
+      if (this.#closed !== undefined) throw new Error('the demo was closed');
+      await proxy.start(this.command(node, mode));
+    }
     await this.waitFor(['10.96.0.10:80', '[fd00:10:96::10]:80'], () => true);
   }
 
@@ -66,11 +70,15 @@ export class Demo {
   }
 
   /** Takes everything down; may be called at any time and more than once. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#takeDown();
+    return this.#closed;
+  }
+
+  async #takeDown(): Promise<void> {
     const stops = [...this.#proxies.values()].map((proxy) => proxy.stop());
     await Promise.allSettled(stops);
-    await this.bed.close();
-    rmSync(this.manifests, { recursive: true, force: true });
+    await this.bed.close().finally(() => rmSync(this.manifests, { recursive: true, force: true }));
   }
 
   async #waitForOne(

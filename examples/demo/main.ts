@@ -36,6 +36,7 @@ async function run(): Promise<number> {
   console.log(`Building two nodes, ${PODS.length} pods, a router and a client ...`);
   const demo = await created;
   try {
+    if (interrupted) return 1;
     console.log(`Starting Fairlead on node1 and node2, ${mode} mode, with the objects of examples/shop ...`);
     await demo.startFairlead(mode);
     console.log(`${REQUESTS} requests a line:`);

@@ -28,6 +28,7 @@ export class Testbed {
   readonly topology: Topology;
   readonly #prefix: string;
   readonly #agents = new Map<string, NamespaceAgent>();
+  #closed: Promise<void> | undefined;
 
   private constructor(topology: Topology) {
     this.topology = topology;
@@ -92,10 +93,14 @@ export class Testbed {
     await Promise.all([...this.#agents.values()].map((agent) => agent.reset()));
   }
 
-  /** Ends all processes inside the namespaces and deletes them. May be called twice. */
-  async close(): Promise<void> {
+  /** Ends all processes inside the namespaces and deletes them. May be called more than once. */
+  close(): Promise<void> {
+    this.#closed ??= this.#remove();
+    return this.#closed;
+  }
+
+  async #remove(): Promise<void> {
     await Promise.all([...this.#agents.values()].map((agent) => agent.stop()));
-    this.#agents.clear();
     await removeNamespaces(this.topology.namespaces.map((ns) => this.fullName(ns)));
   }
 
