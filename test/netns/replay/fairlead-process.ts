@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -63,9 +63,12 @@ export class FairleadProcess implements ProxyUnderTest {
 function pathWith(directory: string, backend: IptablesBackend | undefined): string {
   const path = process.env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
   if (backend === undefined) return path;
+  const program = `xtables-${backend}-multi`;
+  const home = path.split(':').find((entry) => existsSync(join(entry, program)));
+  if (home === undefined) throw new Error(`${program} is not on the PATH: install iptables`);
   for (const command of ['iptables', 'ip6tables']) {
     for (const suffix of ['', '-save', '-restore']) {
-      symlinkSync(`/usr/sbin/xtables-${backend}-multi`, join(directory, `${command}${suffix}`));
+      symlinkSync(join(home, program), join(directory, `${command}${suffix}`));
     }
   }
   return `${directory}:${path}`;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Testbed } from '../testbed/testbed.ts';
 import { loadTopology } from '../testbed/topology.ts';
+import { cleanNode } from './clean-node.ts';
 import { FileFeed } from './file-feed.ts';
 import { replayScenario, type ScenarioResult } from './replay-scenario.ts';
 import { fullReport } from './report.ts';
@@ -147,6 +148,36 @@ describe('wrong rules fail, and the report says how', () => {
     });
     expect(result.failures[0]?.error).toContain('not settled');
   });
+});
+
+test('a cleaned node has no rules of either kind, no connections and the usual sysctls', async () => {
+  const node = bed.agent('node1');
+  await bed.run(
+    'node1',
+    ['nft', '-f', '-'],
+    'table ip t { chain c { type filter hook input priority 0; ct state new; }; }',
+  );
+  for (const family of ['', '6']) {
+    for (const table of ['filter', 'nat', 'mangle']) {
+      await bed.run(
+        'node1',
+        [`ip${family}tables-legacy-restore`],
+        `*${table}\n:MINE - [0:0]\n-A OUTPUT -j MINE\nCOMMIT\n`,
+      );
+    }
+  }
+  await node.setSysctls({ 'net.ipv4.conf.all.route_localnet': 1 });
+  await bed.probe({ from: 'node1', to: '10.244.1.2:8080', count: 3, connection: 'open' });
+  const count = '/proc/sys/net/netfilter/nf_conntrack_count';
+  expect(Number(await node.readFile(count))).toBeGreaterThan(0);
+
+  await cleanNode(bed);
+  expect(await bed.run('node1', ['nft', 'list', 'ruleset'])).toBe('');
+  for (const save of ['iptables-legacy-save', 'ip6tables-legacy-save']) {
+    expect(await bed.run('node1', [save])).not.toMatch(/MINE|^-A/m);
+  }
+  expect(await node.readFile('/proc/sys/net/ipv4/conf/all/route_localnet')).toBe('0\n');
+  expect(await node.readFile(count)).toBe('0\n');
 });
 
 describe('the order of a step', () => {
