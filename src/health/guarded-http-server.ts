@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { BodyTooLargeError, type HttpHandler, plainText, readRequest, sendAnswer } from './http-answer.ts';
+import type { ConnectionTaker } from './listen.ts';
 
 /** What one client may cost. All times in milliseconds. */
 export interface HttpLimits {
@@ -52,7 +53,7 @@ interface Connection {
  * has a deadline at any time, their number is bounded, request bodies are thrown away, and pipelined requests wait
  * while the client does not read. Listeners belong to others; any number of them may share one server.
  */
-export class GuardedHttpServer {
+export class GuardedHttpServer implements ConnectionTaker {
   readonly #handler: HttpHandler;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -98,6 +99,10 @@ export class GuardedHttpServer {
     if (this.#connections.size > this.#limits.connections) this.#evict();
     this.#armSweep();
     this.#http.emit('connection', socket);
+  }
+
+  acceptFailed(error: Error): void {
+    this.#logger.verbose(2, 'Connection not taken', { error: error.message });
   }
 
   /** Open connections. */

@@ -6,7 +6,7 @@ import { FakeClock } from '../base/testing/fake-clock.ts';
 import { createHealthzServer } from './healthz-server.ts';
 import type { PersistentListener } from './persistent-listener.ts';
 import { ProxyHealth } from './proxy-health.ts';
-import { RawClient, rawExchange, rawRequest } from './testing/raw-http.ts';
+import { loopbackAddress, RawClient, rawExchange, rawRequest } from './testing/raw-http.ts';
 
 const START = Date.UTC(2026, 4, 1, 10);
 const NODE = { deletionTimestamp: undefined, taints: [] };
@@ -152,9 +152,11 @@ describe('answers, byte for byte', () => {
 });
 
 describe('binding', () => {
+  const HOST = loopbackAddress();
+
   /** Takes a port, and gives it back when told. */
   async function occupy() {
-    const squatter = createServer().listen(0, '127.0.0.1');
+    const squatter = createServer().listen(0, HOST);
     await once(squatter, 'listening');
     const { port } = squatter.address() as AddressInfo;
     return { port, release: () => new Promise((resolve) => squatter.close(resolve)) };
@@ -162,7 +164,7 @@ describe('binding', () => {
 
   test('a port in use is tried again every 5 s until it is free', async () => {
     const { port, release } = await occupy();
-    const { clock, server, fatal } = await setup({ port });
+    const { clock, server, fatal } = await setup({ host: HOST, port });
     expect(server.address).toBeUndefined();
     await clock.advance(5000);
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -173,13 +175,13 @@ describe('binding', () => {
     expect(server.address).toBeUndefined();
     await clock.advance(1);
     await vi.waitFor(() => expect(server.address?.port).toBe(port));
-    expect((await get(port, '/livez')).status).toBe(200);
+    expect(await rawExchange(port, rawRequest('GET', '/livez'), HOST)).toMatch(/^HTTP\/1\.1 200/);
     expect(fatal).toEqual([]);
   });
 
   test('hard fail: told once, no further attempt', async () => {
     const { port, release } = await occupy();
-    const { clock, server, fatal } = await setup({ port, hardFail: true });
+    const { clock, server, fatal } = await setup({ host: HOST, port, hardFail: true });
     expect(fatal).toMatchObject([{ code: 'LISTEN_FAILED', detail: { port, errno: 'EADDRINUSE' } }]);
     await release();
     await clock.advance(60_000);
@@ -203,7 +205,7 @@ describe('binding', () => {
     await expect(get(port, '/livez')).rejects.toThrow();
 
     const { port: busy, release } = await occupy();
-    const other = await setup({ port: busy });
+    const other = await setup({ host: HOST, port: busy });
     other.stop.abort();
     expect(other.clock.pending).toBe(0);
     await release();

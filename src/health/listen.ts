@@ -19,20 +19,22 @@ export type ListenErrorDetail =
 
 export class ListenError extends FairleadError<ListenErrorDetail> {}
 
-/**
- * Opens a listening TCP socket. Connections may be half closed by the client.
- * Throws {@link ListenError} (`LISTEN_FAILED`).
- */
-export async function listen(
-  address: ListenAddress,
-  onConnection: (socket: Socket) => void,
-): Promise<Server> {
+/** Who takes what comes in on a listening socket. */
+export interface ConnectionTaker {
+  /** Serves a connection. It may be half closed by the client. */
+  accept(socket: Socket): void;
+  /** A connection could not be taken, as a rule because files or memory are short. The listener goes on. */
+  acceptFailed(error: Error): void;
+}
+
+/** Opens a listening TCP socket. Throws {@link ListenError} (`LISTEN_FAILED`). */
+export async function listen(address: ListenAddress, taker: ConnectionTaker): Promise<Server> {
   const { host, port, ipv6Only } = address;
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => taker.accept(socket));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen({ host, port, ipv6Only, exclusive: true }, resolve);
   try {
+    server.once('error', reject);
+    server.listen({ host, port, ipv6Only, exclusive: true }, resolve);
     await promise;
   } catch (error) {
     const errno = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
@@ -40,6 +42,7 @@ export async function listen(
     throw new ListenError({ code: 'LISTEN_FAILED', host, port, errno }, message, { cause: error });
   }
   server.off('error', reject);
+  server.on('error', (error) => taker.acceptFailed(error));
   return server;
 }
 
@@ -47,15 +50,11 @@ export async function listen(
  * Opens an address the way Go's `tcp` listener does (spec 3.12): the unspecified address of either family means both
  * families, one socket for all, or IPv4 alone where the kernel has no IPv6. Throws {@link ListenError}.
  */
-export async function listenDualStack(
-  host: string,
-  port: number,
-  onConnection: (socket: Socket) => void,
-): Promise<Server> {
+export async function listenDualStack(host: string, port: number, taker: ConnectionTaker): Promise<Server> {
   if (host !== '' && host !== '0.0.0.0' && host !== '::')
-    return listen({ host, port, ipv6Only: false }, onConnection);
+    return listen({ host, port, ipv6Only: false }, taker);
   try {
-    return await listen({ host: '::', port, ipv6Only: false }, onConnection);
+    return await listen({ host: '::', port, ipv6Only: false }, taker);
   } catch (error) {
     const { detail } = error as ListenError;
     if (
@@ -63,7 +62,7 @@ export async function listenDualStack(
       !['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes(detail.errno)
     )
       throw error;
-    return listen({ host: '0.0.0.0', port, ipv6Only: false }, onConnection);
+    return listen({ host: '0.0.0.0', port, ipv6Only: false }, taker);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
 import { joinHostPort } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
@@ -17,8 +17,8 @@ export interface ListenerOptions {
 }
 
 /**
- * Keeps an address open for an HTTP server (spec 3.12). When the address cannot be opened, or is lost later, it tries
- * again every 5 s for ever; with `hardFail` it calls `onFatal` once instead.
+ * Keeps an address open for an HTTP server (spec 3.12). When the address cannot be opened it tries again
+ * every 5 s for ever; with `hardFail` it calls `onFatal` once instead.
  */
 export class PersistentListener {
   readonly #options: ListenerOptions;
@@ -63,13 +63,12 @@ export class PersistentListener {
     if (this.#stopped) return;
     const { name, host, port } = this.#options;
     try {
-      const server = await listenDualStack(host, port, (socket: Socket) => this.#http.accept(socket));
+      const server = await listenDualStack(host, port, this.#http);
       if (this.#stopped) {
         server.close();
         return;
       }
       this.#server = server;
-      server.on('error', (error) => this.#failed(error));
       this.#logger.info('Listening', { server: name, address: joinHostPort(host, port) });
     } catch (error) {
       this.#failed(error);
@@ -77,8 +76,6 @@ export class PersistentListener {
   }
 
   #failed(error: unknown): void {
-    this.#server?.close();
-    this.#server = undefined;
     if (this.#stopped) return;
     const { name, host, port, hardFail } = this.#options;
     const values = { server: name, address: joinHostPort(host, port) };
@@ -91,7 +88,6 @@ export class PersistentListener {
       ...values,
       retrySeconds: RETRY_MILLISECONDS / 1000,
     });
-    this.#retry?.cancel();
     this.#retry = this.#clock.schedule(RETRY_MILLISECONDS, () => void this.#attempt());
   }
 

@@ -5,7 +5,10 @@ import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../base/testing/fake-clock.ts';
 import type { ListenError } from './listen.ts';
 import { ServiceHealthServer } from './service-health-server.ts';
-import { RawClient, rawExchange, rawRequest } from './testing/raw-http.ts';
+import { loopbackAddress, RawClient, rawExchange, rawRequest } from './testing/raw-http.ts';
+
+const HOST = loopbackAddress();
+const OTHER_HOST = loopbackAddress();
 
 const servers: ServiceHealthServer[] = [];
 afterEach(() => {
@@ -22,7 +25,7 @@ function setup(options: { family?: 'IPv4' | 'IPv6'; addresses?: readonly string[
   const clock = new FakeClock();
   const failures: Failure[] = [];
   const proxy = { healthy: true };
-  const addresses = 'addresses' in options ? options.addresses : ['127.0.0.1', '::1'];
+  const addresses = 'addresses' in options ? options.addresses : [HOST, '::1'];
   const server = new ServiceHealthServer(
     { family: options.family ?? 'IPv4', addresses },
     {
@@ -46,7 +49,7 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-async function occupy(port: number, host = '127.0.0.1'): Promise<Server> {
+async function occupy(port: number, host = HOST): Promise<Server> {
   const server = createServer().listen(port, host);
   await once(server, 'listening');
   return server;
@@ -54,7 +57,7 @@ async function occupy(port: number, host = '127.0.0.1'): Promise<Server> {
 
 const release = (server: Server) => new Promise<void>((resolve) => server.close(() => resolve()));
 
-async function probe(port: number, host = '127.0.0.1') {
+async function probe(port: number, host = HOST) {
   const authority = host.includes(':') ? `[${host}]` : host;
   try {
     const answer = await fetch(`http://${authority}:${port}/any/path`, { headers: { Connection: 'close' } });
@@ -74,13 +77,17 @@ test('the answer, byte for byte, whatever is asked', async () => {
     const body = `{\n\t"service": {\n\t\t"namespace": "a",\n\t\t"name": "b"\n\t},\n\t"localEndpoints": ${count},\n\t"serviceProxyHealthy": ${healthy}\n}`;
     return `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nX-Load-Balancing-Endpoint-Weight: ${count}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
   };
-  expect(await rawExchange(port!, rawRequest('GET', '/'))).toBe(text(true, 18, '200 OK'));
-  expect(await rawExchange(port!, rawRequest('PATCH', '/healthz?x'))).toBe(text(true, 18, '200 OK'));
+  expect(await rawExchange(port!, rawRequest('GET', '/'), HOST)).toBe(text(true, 18, '200 OK'));
+  expect(await rawExchange(port!, rawRequest('PATCH', '/healthz?x'), HOST)).toBe(text(true, 18, '200 OK'));
   proxy.healthy = false;
-  expect(await rawExchange(port!, rawRequest('GET', '/'))).toBe(text(false, 18, '503 Service Unavailable'));
+  expect(await rawExchange(port!, rawRequest('GET', '/'), HOST)).toBe(
+    text(false, 18, '503 Service Unavailable'),
+  );
   proxy.healthy = true;
   await sync({ 'a/b': port! });
-  expect(await rawExchange(port!, rawRequest('GET', '/'))).toBe(text(true, 0, '503 Service Unavailable'));
+  expect(await rawExchange(port!, rawRequest('GET', '/'), HOST)).toBe(
+    text(true, 0, '503 Service Unavailable'),
+  );
 });
 
 test('ports open, keep their place, change and close', async () => {
@@ -103,7 +110,7 @@ test('a port that passes to another Service never closes, and its connections go
   const { sync } = setup();
   const [port] = await freePorts(1);
   await sync({ 'ns/old': port! }, { 'ns/old': 1 });
-  const client = new RawClient(port!);
+  const client = new RawClient(port!, HOST);
   const ask = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   await client.send(ask).until((text) => text.endsWith('\n}'));
   const done = sync({ 'ns/new': port! }, { 'ns/new': 4 });
@@ -119,8 +126,8 @@ test('connections to a port that closes are ended', async () => {
   const { sync } = setup();
   const [port, other] = await freePorts(2);
   await sync({ 'ns/a': port!, 'ns/b': other! });
-  const idle = new RawClient(port!).send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  const kept = new RawClient(other!).send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const idle = new RawClient(port!, HOST).send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const kept = new RawClient(other!, HOST).send('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await Promise.all([idle, kept].map((client) => client.until((text) => text.endsWith('\n}'))));
   await sync({ 'ns/b': other! });
   await idle.closed();
@@ -137,7 +144,7 @@ describe('a port that cannot be opened', () => {
     await sync({ 'ns/bad': bad!, 'ns/good': good! }, { 'ns/bad': 5, 'ns/good': 1 });
     expect(await probe(good!)).toMatchObject({ status: 200 });
     expect(failures).toMatchObject([{ service: 'ns/bad', port: bad!, error: { code: 'LISTEN_FAILED' } }]);
-    expect(failures[0]!.error.message).toBe(`cannot listen on 127.0.0.1:${bad}: address already in use`);
+    expect(failures[0]!.error.message).toBe(`cannot listen on ${HOST}:${bad}: address already in use`);
     await sync({ 'ns/bad': bad!, 'ns/good': good! }, { 'ns/bad': 5 });
     expect(failures).toHaveLength(2);
     await clock.advance(15_000);
@@ -150,16 +157,16 @@ describe('a port that cannot be opened', () => {
   });
 
   test('closes its other addresses', async () => {
-    const { sync, failures } = setup({ addresses: ['127.0.0.1', '127.0.0.2'] });
+    const { sync, failures } = setup({ addresses: [HOST, OTHER_HOST] });
     const [port] = await freePorts(1);
-    const squatter = await occupy(port!, '127.0.0.2');
+    const squatter = await occupy(port!, OTHER_HOST);
     await sync({ 'ns/a': port! });
     expect(failures).toHaveLength(1);
     expect(await probe(port!)).toBe('refused');
     await release(squatter);
     await sync({ 'ns/a': port! });
     expect(await probe(port!)).toMatchObject({ name: 'a' });
-    expect(await probe(port!, '127.0.0.2')).toMatchObject({ name: 'a' });
+    expect(await probe(port!, OTHER_HOST)).toMatchObject({ name: 'a' });
   });
 
   test('a wish withdrawn is not retried', async () => {
@@ -202,9 +209,9 @@ describe('two Services with one port', () => {
 describe('listen addresses', () => {
   test('only those given, of the own family', async () => {
     const [port] = await freePorts(1);
-    await setup({ addresses: ['127.0.0.1', '::1'] }).sync({ 'ns/a': port! });
+    await setup({ addresses: [HOST, '::1'] }).sync({ 'ns/a': port! });
     expect(await probe(port!)).toMatchObject({ name: 'a' });
-    expect(await probe(port!, '127.0.0.2')).toBe('refused');
+    expect(await probe(port!, OTHER_HOST)).toBe('refused');
     expect(await probe(port!, '::1')).toBe('refused');
   });
 
@@ -222,7 +229,7 @@ describe('listen addresses', () => {
     await v4.sync({ 'ns/a': port! }, { 'ns/a': 4 });
     await v6.sync({ 'ns/a': port! }, { 'ns/a': 6 });
     expect([v4.failures, v6.failures]).toEqual([[], []]);
-    expect(await probe(port!, '127.0.0.2')).toMatchObject({ count: 4 });
+    expect(await probe(port!, OTHER_HOST)).toMatchObject({ count: 4 });
     expect(await probe(port!, '::1')).toMatchObject({ count: 6 });
   });
 });

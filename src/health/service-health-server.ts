@@ -142,7 +142,7 @@ export class ServiceHealthServer {
       if (state.listeners.has(host) || !this.#isCurrent(port, state)) continue;
       try {
         const address = { host, port, ipv6Only: this.#family === 'IPv6' };
-        const server = await listen(address, (socket) => this.#http.accept(socket));
+        const server = await listen(address, this.#http);
         if (!this.#isCurrent(port, state)) server.close();
         else state.listeners.set(host, server);
       } catch (error) {

@@ -1,5 +1,11 @@
 import { connect, type Socket } from 'node:net';
 
+/** A loopback address that no other test uses at this moment: ports given back are still free when taken again. */
+export function loopbackAddress(): string {
+  const byte = () => 1 + Math.floor(Math.random() * 254);
+  return `127.${byte()}.${byte()}.${byte()}`;
+}
+
 /** A client connection that says exactly what it is told, and notes what comes back. */
 export class RawClient {
   readonly socket: Socket;
