@@ -1,4 +1,4 @@
-import type { Document, Node } from 'yaml';
+import type { Document, Node, Scalar } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { FileFault } from './config-error.ts';
 import { resolvePlainScalar, type ScalarValue } from './plain-scalar.ts';
@@ -80,12 +80,7 @@ class NodeReader {
     if (isMap(node)) return { kind: 'map', line, entries: this.#entries(node.items, line) };
     if (!isScalar(node)) return this.#fault(line, 'unexpected node');
     const text = String(node.value ?? '');
-    const plain = node.type === 'PLAIN' || node.type === undefined;
-    return {
-      kind: 'scalar',
-      line,
-      value: plain && node.tag !== 'tag:yaml.org,2002:str' ? resolvePlainScalar(text) : text,
-    };
+    return { kind: 'scalar', line, value: isText(node) ? text : resolvePlainScalar(text) };
   }
 
   #entries(pairs: readonly { key: unknown; value: unknown }[], mapLine: number): DocumentEntry[] {
@@ -119,4 +114,10 @@ class NodeReader {
 function mergeSources(node: DocumentNode): readonly DocumentEntry[] {
   if (node.kind === 'map') return node.entries;
   return node.kind === 'list' ? node.items.flatMap(mergeSources) : [];
+}
+
+/** Whether a scalar is text whatever it looks like: quoted, or marked as a string. A mark such as `!!bool` undoes quotes. */
+function isText(node: Scalar): boolean {
+  if (node.tag !== undefined) return node.tag === 'tag:yaml.org,2002:str';
+  return node.type !== 'PLAIN' && node.type !== undefined;
 }
