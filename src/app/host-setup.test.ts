@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { type Logger, silentLogger } from '../base/logger.ts';
+import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
+import { applyConntrackSettings } from './host-setup.ts';
+
+const config = {
+  maxPerCore: 0,
+  min: 0,
+  tcpEstablishedTimeout: 86_400_000,
+  tcpCloseWaitTimeout: 3_600_000,
+  tcpBeLiberal: false,
+  udpTimeout: 0,
+  udpStreamTimeout: 0,
+};
+
+function fake(values: Record<string, string>, readOnly = false) {
+  const written: [string, string][] = [];
+  const sysctls: Sysctls = {
+    read(path) {
+      const value = values[path];
+      if (value === undefined) throw new Error(`no ${path}`);
+      return value;
+    },
+    write(path, value) {
+      if (readOnly) throw new Error('EROFS');
+      written.push([path, value]);
+    },
+  };
+  return { sysctls, written };
+}
+
+const ESTABLISHED = '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established';
+const CLOSE_WAIT = '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait';
+
+test('only what differs is written', () => {
+  const { sysctls, written } = fake({ [ESTABLISHED]: '86400', [CLOSE_WAIT]: '60' });
+  applyConntrackSettings(config, sysctls, silentLogger);
+  expect(written).toEqual([[CLOSE_WAIT, '3600']]);
+});
+
+test('the hash table grows with the limit, and is never made smaller', () => {
+  const scaled = { ...config, maxPerCore: 1, min: 4000, tcpEstablishedTimeout: 0, tcpCloseWaitTimeout: 0 };
+  const small = fake({ '/sys/module/nf_conntrack/parameters/hashsize': '999' });
+  applyConntrackSettings(scaled, small.sysctls, silentLogger);
+  expect(small.written).toEqual([
+    ['/proc/sys/net/netfilter/nf_conntrack_max', '4000'],
+    ['/sys/module/nf_conntrack/parameters/hashsize', '1000'],
+  ]);
+  const large = fake({ '/sys/module/nf_conntrack/parameters/hashsize': '1000' });
+  applyConntrackSettings(scaled, large.sysctls, silentLogger);
+  expect(large.written).toHaveLength(1);
+});
+
+test('what is not permitted is a warning that names it', () => {
+  const warnings: unknown[] = [];
+  const logger: Logger = { ...silentLogger, warn: (_message, values) => warnings.push(values?.['path']) };
+  applyConntrackSettings(config, fake({}, true).sysctls, logger);
+  expect(warnings).toEqual([ESTABLISHED, CLOSE_WAIT]);
+});

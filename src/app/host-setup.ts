@@ -1,0 +1,70 @@
+import { readdirSync } from 'node:fs';
+import { cpus } from 'node:os';
+import type { Logger } from '../base/logger.ts';
+import type { ConntrackConfiguration } from '../config/proxy-configuration.ts';
+import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
+import { conntrackSettings } from '../model/conntrack-settings.ts';
+
+const NETFILTER = '/proc/sys/net/netfilter';
+const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
+
+/**
+ * Sets the conntrack sysctls (operations 3.7). Where that is not permitted, as in containers without privileges, it
+ * warns with what an operator can do instead, and goes on: kube-proxy would end here.
+ */
+export function applyConntrackSettings(
+  config: ConntrackConfiguration,
+  sysctls: Sysctls,
+  logger: Logger,
+): void {
+  const { sysctls: wanted, minHashSize } = conntrackSettings(config, onlineCpus());
+  for (const { name, value } of wanted) set(`${NETFILTER}/${name}`, value, sysctls, logger);
+  if (minHashSize === undefined) return;
+  try {
+    if (Number(sysctls.read(HASH_SIZE)) >= minHashSize) return;
+  } catch {
+    // Unreadable: the attempt to write tells why.
+  }
+  set(HASH_SIZE, minHashSize, sysctls, logger);
+}
+
+/** Makes the kernel's out-of-memory killer spare this process (operations 3.11). */
+export function applyOomScore(score: number, sysctls: Sysctls, logger: Logger): void {
+  try {
+    sysctls.write('/proc/self/oom_score_adj', String(score));
+  } catch (error) {
+    logger.verbose(2, 'The out-of-memory score stays as it is', { error: String(error) });
+  }
+}
+
+function set(path: string, value: number, sysctls: Sysctls, logger: Logger): void {
+  try {
+    if (sysctls.read(path) === String(value)) return;
+  } catch {
+    // An unreadable setting counts as different.
+  }
+  try {
+    sysctls.write(path, String(value));
+    logger.info('Set sysctl', { path, value });
+  } catch (error) {
+    logger.warn(
+      'A kernel setting stays as it is: set it on the host, or set the conntrack section of the configuration to 0',
+      {
+        path,
+        wanted: value,
+        error: String(error),
+      },
+    );
+  }
+}
+
+/** Online logical CPUs as the kernel lists them; a container's CPU limit does not count. */
+function onlineCpus(): number {
+  try {
+    const count = readdirSync('/sys/devices/system/cpu').filter((name) => /^cpu[0-9]+$/.test(name)).length;
+    if (count > 0) return count;
+  } catch {
+    // No sysfs: the run-time's count has to do.
+  }
+  return cpus().length;
+}

@@ -1,0 +1,317 @@
+import type { Clock } from '../base/clock.ts';
+import type { IpFamily } from '../base/ip.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Invocation } from '../cli/invocation.ts';
+import { ProxyHealth } from '../health/proxy-health.ts';
+import { ServiceHealthServer } from '../health/service-health-server.ts';
+import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
+import { AddressMonitor } from '../kernel/route/address-monitor.ts';
+import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
+import type { Node } from '../kube/node.ts';
+import { FamilySync } from '../sync/family-sync.ts';
+import { AppError } from './app-error.ts';
+import { ConntrackCleaner } from './conntrack-cleaner.ts';
+import { familySinks } from './family-sinks.ts';
+import { applyConntrackSettings, applyOomScore } from './host-setup.ts';
+import { type AppMetrics, createHttpServers, createMetrics } from './http-servers.ts';
+import { supportedFamilies } from './ip-families.ts';
+import { type ModeProxiers, openMode } from './modes.ts';
+import {
+  type NodeFacts,
+  nodeFacts,
+  nodePortsOf,
+  planSettings,
+  selectNodePortAddresses,
+  zoneOf,
+} from './node-settings.ts';
+import { NodeWatch } from './node-watch.ts';
+import { openSource } from './open-source.ts';
+import { ProblemLog } from './problem-log.ts';
+import { ServiceNetworks } from './service-networks.ts';
+import { SyncEffects } from './sync-effects.ts';
+
+const NODE_ADDRESSES_WAIT_MS = 30_000;
+const POD_CIDRS_WAIT_MS = 300_000;
+/** ServiceCIDRs are asked for with everything else; a server without them must not hold up the first sync. */
+const SERVICE_CIDRS_WAIT_MS = 2000;
+/** The longest time between two syncs (operations 6.1). */
+const MAX_SYNC_INTERVAL_MS = 3_600_000;
+
+export interface ProxyServerDependencies {
+  readonly clock: Clock;
+  readonly sysctls: Sysctls;
+  /** Unix time in seconds at which the process started. */
+  readonly startTime: number;
+}
+
+/**
+ * The running proxy: puts source, model, plan and dataplane together in upstream's order of start (operations 3.1) and
+ * takes them apart again. Rules stay in the kernel when it ends.
+ */
+export class ProxyServer {
+  readonly #invocation: Invocation;
+  readonly #clock: Clock;
+  readonly #sysctls: Sysctls;
+  readonly #logger: Logger;
+  readonly #metrics: AppMetrics;
+  readonly #health: ProxyHealth;
+  readonly #problems: ProblemLog;
+  readonly #effects: SyncEffects;
+  readonly #nodes: NodeWatch;
+  readonly #networks: ServiceNetworks;
+  readonly #addresses: AddressMonitor;
+  readonly #syncs = new Map<IpFamily, FamilySync>();
+  readonly #closers: (() => void)[] = [];
+  readonly #fatal = Promise.withResolvers<never>();
+
+  constructor(invocation: Invocation, dependencies: ProxyServerDependencies) {
+    const { config, logger, nodeName } = invocation;
+    this.#invocation = invocation;
+    this.#clock = dependencies.clock;
+    this.#sysctls = dependencies.sysctls;
+    this.#logger = logger;
+    this.#metrics = createMetrics(invocation, dependencies.startTime);
+    this.#health = new ProxyHealth({ syncPeriod: config.syncPeriod }, dependencies);
+    this.#problems = new ProblemLog(logger);
+    this.#effects = new SyncEffects({
+      metrics: this.#metrics.proxy,
+      ownMetrics: this.#metrics.own,
+      health: this.#health,
+      clock: this.#clock,
+      logger,
+    });
+    this.#nodes = new NodeWatch(nodeName, this.#clock);
+    this.#networks = new ServiceNetworks(() => this.#updateServiceNetworks());
+    this.#addresses = new AddressMonitor({ logger, clock: this.#clock });
+  }
+
+  /** Runs until aborted. Rejects with what makes it impossible to start or to go on. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#fatal.promise.catch(() => {});
+    try {
+      await Promise.race([this.#run(signal), this.#fatal.promise]);
+    } finally {
+      for (const close of this.#closers.reverse()) close();
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { config, nodeName } = this.#invocation;
+    this.#addresses.start();
+    this.#closers.push(() => this.#addresses.close());
+    const families = supportedFamilies(this.#sysctls);
+    const mode = openMode(config, families, {
+      clock: this.#clock,
+      logger: this.#logger,
+      onForeignEdit: (family, what) => this.#repair(family, what),
+    });
+    this.#closers.push(() => mode.close());
+    for (const family of families) this.#syncs.set(family, this.#createSync(family, mode));
+
+    const sinks = familySinks([...this.#syncs.values()], this.#nodes, this.#networks, this.#problems);
+    const source = await openSource(this.#invocation, { sinks, clock: this.#clock, logger: this.#logger });
+    const ended = source.start(signal);
+
+    const node = await this.#waitForNode(signal);
+    if (signal.aborted) return;
+    const facts = nodeFacts(nodeName, node, config, this.#logger);
+    if (!families.includes(facts.ips.primaryFamily)) {
+      const family = facts.ips.primaryFamily;
+      throw new AppError(
+        { code: 'APP_FAMILY_NOT_SUPPORTED', family },
+        `this kernel does not support the primary family ${family}`,
+      );
+    }
+    applyConntrackSettings(config.conntrack, this.#sysctls, this.#logger);
+    applyOomScore(config.oomScoreAdj, this.#sysctls, this.#logger);
+    await this.#startServers(signal);
+    await Promise.race([this.#networks.whenSynced(), this.#elapsed(SERVICE_CIDRS_WAIT_MS, signal)]);
+    for (const sync of this.#syncs.values()) this.#startFamily(sync, facts, signal);
+    this.#followNode(facts);
+    this.#closers.push(this.#addresses.onChange(() => this.#updateNodePortAddresses(facts)));
+    await ended;
+  }
+
+  #createSync(family: IpFamily, mode: ModeProxiers): FamilySync {
+    const { config, nodeName, featureGates } = this.#invocation;
+    const facts = nodeFactsUnknown(nodeName);
+    const settings = planSettings(family, facts, config, {
+      interfaceAddresses: [],
+      zone: '',
+      serviceCIDRs: [],
+      allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
+    });
+    const intervals = {
+      min: Math.min(config.minSyncPeriod, MAX_SYNC_INTERVAL_MS),
+      retry: config.syncPeriod,
+      max: MAX_SYNC_INTERVAL_MS,
+    };
+    const sync = new FamilySync(
+      { settings, intervals },
+      {
+        proxier: mode.proxier(family),
+        observer: this.#effects,
+        reportProblem: (problem) => this.#problems.report(problem),
+        clock: this.#clock,
+        logger: this.#logger,
+      },
+    );
+    return sync;
+  }
+
+  async #waitForNode(signal: AbortSignal): Promise<Node | undefined> {
+    const { config, manifestsDir, nodeName } = this.#invocation;
+    // A directory has been read in full after a moment; an API server may get the Node later.
+    const untilSynced = manifestsDir !== undefined;
+    const node = await this.#nodes.waitFor(({ addresses }) => addresses.length > 0, {
+      milliseconds: NODE_ADDRESSES_WAIT_MS,
+      untilSynced,
+      signal,
+    });
+    if (config.detectLocalMode !== 'NodeCIDR' || signal.aborted) return node;
+    const withCIDRs = await this.#nodes.waitFor(({ podCIDRs }) => podCIDRs.length > 0, {
+      milliseconds: POD_CIDRS_WAIT_MS,
+      untilSynced,
+      signal,
+    });
+    if (withCIDRs === undefined) {
+      throw new AppError(
+        { code: 'APP_NODE_MISSING', node: nodeName },
+        `timed out waiting for node ${nodeName} to exist`,
+      );
+    }
+    if (withCIDRs.podCIDRs.length === 0) {
+      throw new AppError(
+        { code: 'APP_NODE_WITHOUT_POD_CIDRS', node: nodeName },
+        `timed out waiting for pod CIDRs of node ${nodeName}`,
+      );
+    }
+    return withCIDRs;
+  }
+
+  #startFamily(sync: FamilySync, facts: NodeFacts, signal: AbortSignal): void {
+    const { config, featureGates } = this.#invocation;
+    const { family } = sync;
+    const nodePorts = nodePortsOf(facts, family);
+    const serviceHealth = new ServiceHealthServer(
+      {
+        family,
+        addresses: nodePorts.matchAll ? undefined : nodePorts.select(this.#addresses.addresses(family)),
+      },
+      {
+        clock: this.#clock,
+        logger: this.#logger,
+        isProxyHealthy: () => this.#health.isHealthy(),
+        onListenFailure: (service, port, error) =>
+          this.#logger.error('A health check node port cannot be opened', error, { service, port }),
+      },
+    );
+    this.#closers.push(() => serviceHealth.close());
+    this.#effects.add(family, { sync, serviceHealth, conntrack: this.#openConntrack(family) });
+    sync.updateSettings(
+      planSettings(family, facts, config, {
+        interfaceAddresses: this.#addresses.addresses(family),
+        zone: zoneOf(this.#nodes.node),
+        serviceCIDRs: this.#networks.ofFamily(family),
+        allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
+      }),
+    );
+    this.#health.updated(family);
+    void sync.start(signal);
+  }
+
+  #openConntrack(family: IpFamily): ConntrackCleaner | undefined {
+    try {
+      const cleaner = new ConntrackCleaner({
+        connection: ConntrackConnection.open(),
+        clock: this.#clock,
+        logger: this.#logger,
+        onResult: ({ deleted, durationSeconds }) => {
+          this.#metrics.proxy.conntrackReconcilerSyncDuration.observe({ ip_family: family }, durationSeconds);
+          this.#metrics.proxy.conntrackReconcilerDeletedEntries.inc({ ip_family: family }, deleted);
+        },
+      });
+      this.#closers.push(() => cleaner.close());
+      return cleaner;
+    } catch (error) {
+      this.#logger.error('Conntrack is not available, stale UDP flows will not be removed', error);
+      return undefined;
+    }
+  }
+
+  async #startServers(signal: AbortSignal): Promise<void> {
+    const servers = createHttpServers(this.#invocation, {
+      health: this.#health,
+      metrics: this.#metrics,
+      clock: this.#clock,
+      logger: this.#logger,
+      onFatal: (_server, error) => this.#fatal.reject(error),
+    });
+    for (const server of servers) await server.start(signal);
+  }
+
+  #followNode(facts: NodeFacts): void {
+    const onNode = (node: Node) => {
+      this.#health.nodeChanged(node);
+      if (
+        this.#invocation.config.detectLocalMode === 'NodeCIDR' &&
+        !sameList(node.podCIDRs, facts.podCIDRs)
+      ) {
+        this.#fatal.reject(
+          new AppError(
+            { code: 'APP_POD_CIDRS_CHANGED', node: node.name },
+            `the pod CIDRs of node ${node.name} changed from ${facts.podCIDRs} to ${node.podCIDRs}`,
+          ),
+        );
+      }
+      for (const sync of this.#syncs.values()) sync.updateSettings({ zone: zoneOf(node) });
+    };
+    if (this.#nodes.node !== undefined) onNode(this.#nodes.node);
+    this.#closers.push(this.#nodes.onChange(onNode));
+  }
+
+  #updateServiceNetworks(): void {
+    for (const [family, sync] of this.#syncs)
+      sync.updateSettings({ serviceCIDRs: this.#networks.ofFamily(family) });
+  }
+
+  #updateNodePortAddresses(facts: NodeFacts): void {
+    for (const [family, sync] of this.#syncs) {
+      const addresses = selectNodePortAddresses(
+        nodePortsOf(facts, family),
+        this.#addresses.addresses(family),
+      );
+      sync.updateSettings({ nodePortAddresses: addresses });
+    }
+  }
+
+  #repair(family: IpFamily, what: string): void {
+    this.#logger.warn('Something else changed our rules, writing them again', {
+      ipFamily: family,
+      change: what,
+    });
+    this.#metrics.own.foreignEditsRepaired.inc({ ip_family: family });
+    this.#syncs.get(family)?.requestFullSync(`foreign edit: ${what}`);
+  }
+
+  #elapsed(milliseconds: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.schedule(milliseconds, resolve);
+      this.#closers.push(() => timer.cancel());
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+function nodeFactsUnknown(nodeName: string): NodeFacts {
+  return {
+    nodeName,
+    ips: { primaryFamily: 'IPv4', IPv4: '127.0.0.1', IPv6: '::1' },
+    podCIDRs: [],
+    nodePortNetworks: [],
+  };
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}

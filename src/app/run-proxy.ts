@@ -1,0 +1,45 @@
+import { systemClock } from '../base/clock.ts';
+import type { Invocation } from '../cli/invocation.ts';
+import { fairleadVersion } from '../cli/version.ts';
+import { hostSysctls } from '../kernel/sysctl/sysctl.ts';
+import { ProxyServer } from './proxy-server.ts';
+
+/**
+ * Runs the proxy until a signal ends it, and resolves to the exit status: 0 after SIGTERM or SIGINT. Rejects with what
+ * makes it impossible to start or go on. Rules stay in the kernel either way.
+ */
+export async function runProxy(invocation: Invocation): Promise<number> {
+  const { config, logger, nodeName, reportedVersion, configFileWatch } = invocation;
+  const stop = new AbortController();
+  const onSignal = (name: NodeJS.Signals) => {
+    logger.info('Stopping, rules stay in place', { signal: name });
+    stop.abort();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  // A reader of our log that goes away is no reason to stop serving.
+  process.on('SIGPIPE', () => {});
+  logger.info('Starting', {
+    version: fairleadVersion(),
+    kubernetes: reportedVersion,
+    mode: config.mode,
+    node: nodeName,
+    source: invocation.manifestsDir ?? 'API server',
+  });
+  const server = new ProxyServer(invocation, {
+    clock: systemClock,
+    sysctls: hostSysctls,
+    startTime: Date.now() / 1000 - process.uptime(),
+  });
+  const changed = configFileWatch?.changed.then((reason) => {
+    throw reason;
+  });
+  try {
+    await Promise.race([server.run(stop.signal), ...(changed === undefined ? [] : [changed])]);
+    return 0;
+  } finally {
+    stop.abort();
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}
