@@ -34,7 +34,7 @@ export function commitError(
     if (failed.at(-1)?.index === origin.operation) continue;
     failed.push({
       index: origin.operation,
-      text: quote(transaction, origin.operation, origin.from),
+      text: quoteOperation(transaction, origin.operation, origin.from),
       errno: rejection.errno,
       ...(rejection.message === undefined ? {} : { message: rejection.message }),
       ...(rejection.offset === undefined ? {} : { offset: rejection.offset }),
@@ -82,7 +82,7 @@ function batchError(
 }
 
 /** The operation as one line of nft syntax, cut to a readable length. */
-function quote(transaction: Transaction, index: number, fromRow: number | undefined): string {
+export function quoteOperation(transaction: Transaction, index: number, fromRow?: number): string {
   const operation = transaction.operations[index];
   if (operation === undefined) return `operation ${index}`;
   const { family, table } = transaction;

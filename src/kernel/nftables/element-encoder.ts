@@ -4,8 +4,8 @@ import {
   MAX_ATTRIBUTE_LENGTH,
   NLA_F_NESTED,
 } from '../netlink/attribute-writer.ts';
-import { hostIsLittleEndian } from '../netlink/byte-order.ts';
-import { commentUserdata } from './comment.ts';
+import { hostIsLittleEndian, writeHostU16 } from '../netlink/byte-order.ts';
+import { commentUserdata, isPlainComment, UDATA_COMMENT } from './comment.ts';
 import * as nft from './constants.ts';
 import { NFTA_DATA_VALUE, NFTA_DATA_VERDICT } from './expr/codec.ts';
 import { encodeExpr } from './expr/expr.ts';
@@ -124,7 +124,7 @@ function encodeRich(
         writer.endNested(expr);
       }
       const comment = comments?.[row];
-      if (comment !== undefined) writer.addBytes(nft.NFTA_SET_ELEM_USERDATA, commentUserdata(comment));
+      if (comment !== undefined) addComment(writer, comment);
     }
     writer.endNested(element);
     row++;
@@ -132,10 +132,32 @@ function encodeRich(
   return row;
 }
 
-function addValue(writer: AttributeWriter, type: number, bytes: Buffer, at: number, length: number): void {
-  const token = writer.beginNested(type, 'value');
-  writer.addBytes(NFTA_DATA_VALUE, bytes.subarray(at, at + length));
-  writer.endNested(token);
+/** A nested NFTA_DATA_VALUE, copied from row to message without intermediate views. */
+function addValue(writer: AttributeWriter, type: number, from: Buffer, at: number, length: number): void {
+  const size = 2 * HEADER + align4(length);
+  const start = writer.reserve(size);
+  const { bytes } = writer;
+  writeHostU16(bytes, size, start);
+  writeHostU16(bytes, type | NLA_F_NESTED, start + 2);
+  writeHostU16(bytes, HEADER + length, start + HEADER);
+  writeHostU16(bytes, NFTA_DATA_VALUE, start + HEADER + 2);
+  from.copy(bytes, start + 2 * HEADER, at, at + length);
+}
+
+/** Comments are mostly short and ASCII, and there may be one for each Service: those are written in place. */
+function addComment(writer: AttributeWriter, comment: string): void {
+  if (!isPlainComment(comment)) {
+    writer.addBytes(nft.NFTA_SET_ELEM_USERDATA, commentUserdata(comment));
+    return;
+  }
+  const tlv = 2 + comment.length + 1;
+  const start = writer.reserve(align4(HEADER + tlv));
+  const { bytes } = writer;
+  writeHostU16(bytes, HEADER + tlv, start);
+  writeHostU16(bytes, nft.NFTA_SET_ELEM_USERDATA, start + 2);
+  bytes[start + HEADER] = UDATA_COMMENT;
+  bytes[start + HEADER + 1] = comment.length + 1;
+  bytes.write(comment, start + HEADER + 2, 'latin1');
 }
 
 /** A few hundred chains serve many rows, so each verdict is encoded once per message. */
