@@ -37,18 +37,21 @@ export function endpointsOf(
   slices: Iterable<kube.EndpointSlice>,
   selection: EndpointSelection,
 ): readonly Endpoint[] {
-  const found = new Map<string, Endpoint>();
+  const endpoints: Endpoint[] = [];
+  const strings: string[] = [];
   for (const slice of slices) {
     for (const port of slice.ports) {
-      if (port.name !== selection.portName || port.protocol !== selection.protocol || !port.port) continue;
-      for (const endpoint of slice.endpoints) addEndpoint(found, endpoint, port.port, selection);
+      if (port.name !== selection.portName || port.protocol !== selection.protocol || !isPort(port.port))
+        continue;
+      for (const endpoint of slice.endpoints) {
+        const ip = canonical(endpoint, selection.family);
+        if (ip === undefined) continue;
+        endpoints.push(endpointOf(endpoint, ip, port.port, selection.nodeName));
+        strings.push(joinHostPort(ip, port.port));
+      }
     }
   }
-  if (found.size === 0) return none;
-  if (found.size === 1) return [...found.values()];
-  // Strings are ASCII, so the order of UTF-16 code units is the order of bytes.
-  const strings = [...found.keys()].sort();
-  return strings.map((string) => found.get(string)!);
+  return endpoints.length === 0 ? none : inOrder(endpoints, strings);
 }
 
 /** Reports the addresses of a slice that {@link endpointsOf} passes over, one problem a slice at the most. */
@@ -75,30 +78,47 @@ export function reportUnusableEndpoints(
 const none: readonly never[] = Object.freeze([]);
 
 function canonical(endpoint: kube.Endpoint, family: IpFamily): string | undefined {
+  if (endpoint.address === '') return undefined;
   const ip = parseIp(endpoint.address);
   return ip !== undefined && familyOf(ip) === family ? ip : undefined;
 }
 
-function addEndpoint(
-  found: Map<string, Endpoint>,
-  endpoint: kube.Endpoint,
-  port: number,
-  selection: EndpointSelection,
-): void {
-  if (endpoint.address === '' || !(port > 0 && port <= 65_535)) return;
-  const ip = canonical(endpoint, selection.family);
-  if (ip === undefined) return;
-  const isTerminating = endpoint.terminating ?? false;
-  const string = joinHostPort(ip, port);
-  if (isTerminating && found.has(string)) return;
-  found.set(string, {
+function endpointOf(endpoint: kube.Endpoint, ip: string, port: number, nodeName: string): Endpoint {
+  return {
     ip,
     port,
-    isLocal: selection.nodeName !== '' && endpoint.nodeName === selection.nodeName,
+    isLocal: nodeName !== '' && endpoint.nodeName === nodeName,
     isReady: endpoint.ready ?? true,
     isServing: endpoint.serving ?? true,
-    isTerminating,
+    isTerminating: endpoint.terminating ?? false,
     zoneHints: endpoint.zoneHints,
     nodeHints: endpoint.nodeHints,
-  });
+  };
+}
+
+/** Sorts by the strings and drops duplicates: of equal ones the last that is not terminating stays, else the first. */
+function inOrder(endpoints: readonly Endpoint[], strings: readonly string[]): readonly Endpoint[] {
+  if (isAscending(strings)) return endpoints;
+  // Strings are ASCII, so the order of UTF-16 code units is the order of bytes. The sort keeps equal ones in place.
+  const order = strings
+    .map((_, index) => index)
+    .sort((a, b) => (strings[a]! < strings[b]! ? -1 : strings[a]! > strings[b]! ? 1 : 0));
+  const kept: Endpoint[] = [];
+  let last: string | undefined;
+  for (const index of order) {
+    const endpoint = endpoints[index]!;
+    if (strings[index] !== last) kept.push(endpoint);
+    else if (!endpoint.isTerminating) kept[kept.length - 1] = endpoint;
+    last = strings[index];
+  }
+  return kept;
+}
+
+function isAscending(strings: readonly string[]): boolean {
+  for (let i = 1; i < strings.length; i++) if (!(strings[i - 1]! < strings[i]!)) return false;
+  return true;
+}
+
+function isPort(port: number | undefined): port is number {
+  return port !== undefined && port > 0 && port <= 65_535;
 }
