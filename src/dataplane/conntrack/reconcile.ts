@@ -36,7 +36,7 @@ export async function reconcileConntrack(
   const deletions = new FlowDeletions();
   let examined = 0;
   if (frontends.size > 0) {
-    await connection.listFlowsInTurns(
+    await connection.listFlowsInBackground(
       { family: frontends.family, protocol: IPPROTO_UDP },
       (flow) => {
         examined++;

@@ -97,7 +97,7 @@ describe('listFlows', () => {
     });
     expect(ports(conntrack, { protocol: 17 })).toEqual([1]);
     const seen: number[] = [];
-    await conntrack.listFlowsInTurns({ family: 'IPv4', protocol: 6 }, (flow) =>
+    await conntrack.listFlowsInBackground({ family: 'IPv4', protocol: 6 }, (flow) =>
       seen.push(flow.original.sourcePort),
     );
     expect(seen).toEqual([2]);

@@ -76,18 +76,18 @@ export class ConntrackConnection {
     }
   }
 
-  /** Like {@link listFlows}, but lets the event loop run every few milliseconds. */
-  async listFlowsInTurns(
+  /** Like {@link listFlows}, with the kernel's part on another thread, so that the event loop is free. */
+  async listFlowsInBackground(
     query: FlowQuery,
     visit: (flow: ConntrackFlow) => void,
-    options?: DumpOptions & { readonly turnMilliseconds?: number },
+    options?: DumpOptions,
   ): Promise<void> {
     const onMessage = this.#visitor(query, visit);
     try {
-      await this.#connection.dumpInTurns(this.#listRequest(query), onMessage, options);
+      await this.#connection.dumpInBackground(this.#listRequest(query), onMessage, options);
     } catch (error) {
       if (!this.#refusesFilters(error)) throw error;
-      await this.#connection.dumpInTurns(this.#listRequest(query), onMessage, options);
+      await this.#connection.dumpInBackground(this.#listRequest(query), onMessage, options);
     }
   }
 

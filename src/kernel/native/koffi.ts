@@ -9,7 +9,14 @@ export interface Koffi {
   };
 }
 
-export type ForeignFunction = (...parameters: unknown[]) => number;
+export interface ForeignFunction {
+  (...parameters: unknown[]): number;
+  /**
+   * The same call on a thread of libuv's pool. The last parameter is `(error, result) => void`; while it runs, `errno`
+   * is that of the call.
+   */
+  async(...parameters: unknown[]): void;
+}
 
 /** A libuv poll handle. Nothing but `close` may be called on it twice, and nothing at all after `close`. */
 export interface PollHandle {

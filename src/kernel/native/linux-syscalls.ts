@@ -1,4 +1,4 @@
-import { loadKoffi } from './koffi.ts';
+import { type ForeignFunction, loadKoffi } from './koffi.ts';
 import type { ReadableWatcher, Syscalls } from './syscalls.ts';
 
 let bound: (Syscalls & ReadableWatcher) | undefined;
@@ -25,6 +25,11 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
   const length = new Uint32Array(1);
   const result = (value: number): number => (value >= 0 ? value : -koffi.errno());
 
+  const inBackground = (call: ForeignFunction, ...parameters: unknown[]): Promise<number> =>
+    new Promise((resolve) => {
+      call.async(...parameters, (_error: unknown, value: number) => resolve(result(value)));
+    });
+
   return {
     socket: (domain, type, protocol) => result(socket(domain, type, protocol)),
     bind: (fd, address) => result(bind(fd, address, address.length)),
@@ -44,6 +49,10 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
       length[0] = sender.length;
       return result(recvfrom(fd, buffer, buffer.length, flags, sender, length));
     },
+    sendInBackground: (fd, data, flags) => inBackground(send, fd, data, data.length, flags),
+    recvfromInBackground: (fd, buffer, flags, sender) =>
+      // A length of its own: other calls go on meanwhile.
+      inBackground(recvfrom, fd, buffer, buffer.length, flags, sender, Uint32Array.of(sender.length)),
     close: (fd) => result(close(fd)),
     setns: (fd, namespaceType) => result(setns(fd, namespaceType)),
 

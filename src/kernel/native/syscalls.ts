@@ -20,6 +20,10 @@ export interface Syscalls {
   send(fd: number, data: Uint8Array, flags: number): number;
   /** recvfrom(2); the sender's struct sockaddr goes to `sender`. With MSG_TRUNC the result may exceed the buffer. */
   recvfrom(fd: number, buffer: Uint8Array, flags: number, sender: Uint8Array): number;
+  /** {@link send} on another thread. The data must not be touched until the promise settles; it never rejects. */
+  sendInBackground(fd: number, data: Uint8Array, flags: number): Promise<number>;
+  /** {@link recvfrom} on another thread. The buffers must not be touched until the promise settles; it never rejects. */
+  recvfromInBackground(fd: number, buffer: Uint8Array, flags: number, sender: Uint8Array): Promise<number>;
   /** close(2). */
   close(fd: number): number;
   /** setns(2); moves the calling thread only. */

@@ -191,11 +191,11 @@ describe('dump', () => {
     expect(values(connection)).toEqual([1, 2]);
   });
 
-  test('in turns: the event loop runs in between, and other use is refused meanwhile', async () => {
+  test('in the background: the event loop runs in between, and other use is refused meanwhile', async () => {
     const { connection } = connect(() => ({ messages: Array.from({ length: 50 }, (_, i) => object(i)) }));
     let seen = 0;
     const immediates: number[] = [];
-    const done = connection.dumpInTurns(get, () => seen++, { turnMilliseconds: 0 });
+    const done = connection.dumpInBackground(get, () => seen++);
     expect(() => connection.request(get)).toThrow('started inside');
     const tick = (): void => {
       immediates.push(seen);
@@ -208,14 +208,14 @@ describe('dump', () => {
     connection.request(get);
   });
 
-  test('in turns: failures reject, interruptions start again', async () => {
+  test('in the background: failures reject, interruptions start again', async () => {
     let round = 0;
     const { connection } = connect(() => ({ messages: [object(++round)], interrupted: round < 2 }));
     let restarts = 0;
-    await connection.dumpInTurns(get, () => {}, { onRestart: () => restarts++ });
+    await connection.dumpInBackground(get, () => {}, { onRestart: () => restarts++ });
     expect(restarts).toBe(1);
     const failing = connect(() => ({ errno: 95 })).connection;
-    await expect(failing.dumpInTurns(get, () => {})).rejects.toThrow('EOPNOTSUPP');
+    await expect(failing.dumpInBackground(get, () => {})).rejects.toThrow('EOPNOTSUPP');
   });
 });
 

@@ -1,4 +1,3 @@
-import { setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { errnoName } from '../native/errno.ts';
 import { AttributeReader } from './attribute-reader.ts';
 import { AttributeWriter, align4 } from './attribute-writer.ts';
@@ -131,24 +130,22 @@ export class NetlinkConnection {
   }
 
   /**
-   * Like {@link dump}, for long lists: after every `turnMilliseconds` (default 5) of work the event loop gets its
-   * turn. The connection serves nothing else until the promise settles.
+   * Like {@link dump}, for long lists: the kernel's part runs on another thread, and each datagram is handed over on a
+   * turn of the event loop of its own. The connection serves nothing else until the promise settles.
    */
-  async dumpInTurns(
+  async dumpInBackground(
     request: NetlinkRequest,
     onMessage: (message: NetlinkMessage) => void,
-    options: DumpOptions & { readonly turnMilliseconds?: number } = {},
+    options: DumpOptions = {},
   ): Promise<void> {
-    const turn = options.turnMilliseconds ?? 5;
-    this.#begin(request.op);
+    const { op } = request;
+    this.#begin(op);
     try {
-      let turnStart = performance.now();
       for (let attempt = 1; ; attempt++) {
-        const exchange = this.#send(request, NLM_F_REQUEST | NLM_F_DUMP);
-        while (!this.#receiveOne(exchange, onMessage)) {
-          if (performance.now() - turnStart < turn) continue;
-          await setImmediatePromise();
-          turnStart = performance.now();
+        const { exchange, datagram } = this.#encode(request, NLM_F_REQUEST | NLM_F_DUMP);
+        await this.socket.sendInBackground(datagram, op);
+        while (!this.#take(exchange, await this.socket.receiveInBackground(op), onMessage)) {
+          // Each turn takes one datagram.
         }
         if (dumpIsComplete(exchange, attempt, options)) break;
       }
@@ -220,6 +217,12 @@ export class NetlinkConnection {
   }
 
   #send(request: NetlinkRequest, flags: number): Exchange {
+    const { exchange, datagram } = this.#encode(request, flags);
+    this.socket.send(datagram, request.op);
+    return exchange;
+  }
+
+  #encode(request: NetlinkRequest, flags: number): { exchange: Exchange; datagram: Buffer } {
     const sequence = this.reserveSequences(1);
     const writer = this.#writer;
     writer.reset();
@@ -230,23 +233,26 @@ export class NetlinkConnection {
     });
     request.body(writer);
     endMessage(writer, token);
-    this.socket.send(writer.finish(), request.op);
-    return { op: request.op, sequence, interrupted: false, failure: undefined };
+    const exchange = { op: request.op, sequence, interrupted: false, failure: undefined };
+    return { exchange, datagram: writer.finish() };
   }
 
   #receiveUntilEnd(exchange: Exchange, onMessage?: (message: NetlinkMessage) => void): void {
-    while (!this.#receiveOne(exchange, onMessage)) {
+    while (!this.#take(exchange, this.socket.receive('wait', exchange.op), onMessage)) {
       // Each turn takes one datagram.
     }
   }
 
   /**
-   * Receives one datagram of an exchange; true when the acknowledgement or the end of the dump was in it.
+   * Takes one datagram of an exchange; true when the acknowledgement or the end of the dump was in it.
    * When the callback throws, the rest is received all the same: a socket can hold only one unfinished dump.
    */
-  #receiveOne(exchange: Exchange, onMessage?: (message: NetlinkMessage) => void): boolean {
+  #take(
+    exchange: Exchange,
+    datagram: Buffer | undefined,
+    onMessage?: (message: NetlinkMessage) => void,
+  ): boolean {
     const { op, sequence } = exchange;
-    const datagram = this.socket.receive('wait', op);
     if (datagram === undefined) {
       throw new NetlinkError({ code: 'NETLINK_TIMEOUT', op, sequence }, `${op}: the kernel does not answer`);
     }

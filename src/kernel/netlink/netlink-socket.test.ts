@@ -13,6 +13,8 @@ class FakeSyscalls implements Syscalls, ReadableWatcher {
   mayForce = true;
   sendLimit = 212_992;
   bindResult = 0;
+  /** What calls in the background wait for. */
+  pause: Promise<void> = Promise.resolve();
 
   socket(): number {
     return 7;
@@ -46,6 +48,19 @@ class FakeSyscalls implements Syscalls, ReadableWatcher {
     buffer.set(next.data.subarray(0, buffer.length));
     Buffer.from(sender.buffer, sender.byteOffset).writeUInt32LE(next.sender, 4);
     return next.data.length;
+  }
+  async sendInBackground(fd: number, data: Uint8Array): Promise<number> {
+    await this.pause;
+    return this.send(fd, data);
+  }
+  async recvfromInBackground(
+    fd: number,
+    buffer: Uint8Array,
+    flags: number,
+    sender: Uint8Array,
+  ): Promise<number> {
+    await this.pause;
+    return this.recvfrom(fd, buffer, flags, sender);
   }
   close(fd: number): number {
     this.closed.push(fd);
@@ -127,6 +142,34 @@ describe('receiving', () => {
       expect.objectContaining({ detail: { code: 'NETLINK_OVERRUN', op: 'x' } }),
     );
     expect(() => socket.receive('now', 'x')).toThrow('a datagram of 70000 bytes was cut off at 65536');
+  });
+});
+
+describe('in the background', () => {
+  test('sends and receives as in the foreground', async () => {
+    const { syscalls, socket } = open();
+    syscalls.sends.push(-EINTR, 4, -ENOBUFS);
+    await socket.sendInBackground(Buffer.alloc(4), 'x');
+    await expect(socket.sendInBackground(Buffer.alloc(4), 'x')).rejects.toThrow(
+      'x: send failed with ENOBUFS',
+    );
+    syscalls.receives.push(-EINTR, { data: Buffer.from('real'), sender: 0 }, -ENOBUFS);
+    expect((await socket.receiveInBackground('x'))?.toString()).toBe('real');
+    await expect(socket.receiveInBackground('x')).rejects.toThrow('the receive buffer was full');
+    expect(await socket.receiveInBackground('x')).toBeUndefined();
+  });
+
+  test('a socket that is closed meanwhile keeps its descriptor until the call has ended', async () => {
+    const { syscalls, socket } = open();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    syscalls.pause = promise;
+    syscalls.receives.push({ data: Buffer.from('late'), sender: 0 });
+    const received = socket.receiveInBackground('list flows');
+    socket.close();
+    expect(syscalls.closed).toEqual([]);
+    resolve();
+    await expect(received).rejects.toThrow('list flows: the socket is closed');
+    expect(syscalls.closed).toEqual([7]);
   });
 });
 

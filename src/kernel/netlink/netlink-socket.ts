@@ -47,12 +47,18 @@ export interface NetlinkSocket {
    * Throws NetlinkError: NETLINK_OVERRUN, NETLINK_MALFORMED (too long), NETLINK_SYSCALL_FAILED.
    */
   receive(mode: 'wait' | 'now', op: string): Buffer | undefined;
+  /**
+   * {@link send} and {@link receive} on another thread, for requests that keep the kernel busy for long. Nothing else
+   * may be done with the socket until the promise settles, except closing it.
+   */
+  sendInBackground(datagram: Uint8Array, op: string): Promise<void>;
+  receiveInBackground(op: string): Promise<Buffer | undefined>;
   /** Subscribes to a multicast group (its number, not a bit mask). */
   joinGroup(group: number): void;
   leaveGroup(group: number): void;
   /** Calls back on the event loop while there is something to receive. Does not keep the process alive. */
   watch(onReadable: () => void): { close(): void };
-  /** Closes the socket and its watches. Closing twice is harmless. */
+  /** Closes the socket and its watches; a call in the background ends first. Closing twice is harmless. */
   close(): void;
 }
 
@@ -82,6 +88,7 @@ class LinuxNetlinkSocket implements NetlinkSocket {
   readonly #watches = new Set<{ close(): void }>();
   #fd: number;
   #sendLimit = 0;
+  #background: Promise<number> | undefined;
 
   constructor(protocol: number, options: NetlinkSocketOptions) {
     this.#syscalls = options.syscalls ?? linuxSyscalls();
@@ -112,18 +119,11 @@ class LinuxNetlinkSocket implements NetlinkSocket {
   }
 
   send(datagram: Uint8Array, op: string): void {
-    this.#mustBeOpen(op);
-    // The kernel wants the whole datagram, and its own 32 bytes, below the socket's send limit (netlink_sendmsg).
-    if (datagram.length + 32 > this.#sendLimit) {
-      this.#sendLimit = this.#setBuffer(SO_SNDBUFFORCE, SO_SNDBUF, datagram.length + 32);
-    }
-    for (;;) {
-      const sent = this.#syscalls.send(this.#fd, datagram, 0);
-      if (sent !== -EINTR) {
-        this.#checked(op, 'send', sent);
-        return;
-      }
-    }
+    this.#prepareSend(datagram, op);
+    let sent: number;
+    do sent = this.#syscalls.send(this.#fd, datagram, 0);
+    while (sent === -EINTR);
+    this.#checked(op, 'send', sent);
   }
 
   receive(mode: 'wait' | 'now', op: string): Buffer | undefined {
@@ -131,19 +131,25 @@ class LinuxNetlinkSocket implements NetlinkSocket {
     const flags = MSG_TRUNC | (mode === 'now' ? MSG_DONTWAIT : 0);
     for (;;) {
       const length = this.#syscalls.recvfrom(this.#fd, this.#buffer, flags, this.#sender);
-      if (length === -EINTR) continue;
-      if (length === -EAGAIN) return undefined;
-      if (length === -ENOBUFS) {
-        throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the receive buffer was full`);
-      }
-      this.#checked(op, 'recvfrom', length);
-      // Another process may address this socket; only what port 0 sends is the kernel's word.
-      if (readHostU32(this.#sender, 4) !== 0) continue;
-      if (length > RECEIVE_BUFFER_LENGTH) {
-        const reason = `a datagram of ${length} bytes was cut off at ${RECEIVE_BUFFER_LENGTH}`;
-        throw new NetlinkError({ code: 'NETLINK_MALFORMED', op, reason }, `${op}: ${reason}`);
-      }
-      return this.#buffer.subarray(0, length);
+      const datagram = this.#received(length, op);
+      if (datagram !== 'again') return datagram;
+    }
+  }
+
+  async sendInBackground(datagram: Uint8Array, op: string): Promise<void> {
+    this.#prepareSend(datagram, op);
+    let sent: number;
+    do sent = await this.#inBackground(this.#syscalls.sendInBackground(this.#fd, datagram, 0), op);
+    while (sent === -EINTR);
+    this.#checked(op, 'send', sent);
+  }
+
+  async receiveInBackground(op: string): Promise<Buffer | undefined> {
+    this.#mustBeOpen(op);
+    for (;;) {
+      const call = this.#syscalls.recvfromInBackground(this.#fd, this.#buffer, MSG_TRUNC, this.#sender);
+      const datagram = this.#received(await this.#inBackground(call, op), op);
+      if (datagram !== 'again') return datagram;
     }
   }
 
@@ -170,8 +176,44 @@ class LinuxNetlinkSocket implements NetlinkSocket {
     if (this.#fd < 0) return;
     for (const watch of this.#watches) watch.close();
     this.#watches.clear();
-    this.#syscalls.close(this.#fd);
+    const fd = this.#fd;
     this.#fd = -1;
+    // Another thread may be about to use the number, which the kernel would hand out again at once.
+    if (this.#background === undefined) this.#syscalls.close(fd);
+    else void this.#background.then(() => this.#syscalls.close(fd));
+  }
+
+  async #inBackground(call: Promise<number>, op: string): Promise<number> {
+    this.#background = call;
+    const result = await call;
+    this.#background = undefined;
+    this.#mustBeOpen(op);
+    return result;
+  }
+
+  #prepareSend(datagram: Uint8Array, op: string): void {
+    this.#mustBeOpen(op);
+    // The kernel wants the whole datagram, and its own 32 bytes, below the socket's send limit (netlink_sendmsg).
+    if (datagram.length + 32 > this.#sendLimit) {
+      this.#sendLimit = this.#setBuffer(SO_SNDBUFFORCE, SO_SNDBUF, datagram.length + 32);
+    }
+  }
+
+  /** Makes of what recvfrom returned a datagram, nothing, or an error; `again` when it has to be called once more. */
+  #received(length: number, op: string): Buffer | undefined | 'again' {
+    if (length === -EINTR) return 'again';
+    if (length === -EAGAIN) return undefined;
+    if (length === -ENOBUFS) {
+      throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the receive buffer was full`);
+    }
+    this.#checked(op, 'recvfrom', length);
+    // Another process may address this socket; only what port 0 sends is the kernel's word.
+    if (readHostU32(this.#sender, 4) !== 0) return 'again';
+    if (length > RECEIVE_BUFFER_LENGTH) {
+      const reason = `a datagram of ${length} bytes was cut off at ${RECEIVE_BUFFER_LENGTH}`;
+      throw new NetlinkError({ code: 'NETLINK_MALFORMED', op, reason }, `${op}: ${reason}`);
+    }
+    return this.#buffer.subarray(0, length);
   }
 
   #membership(option: number, group: number, op: string): void {

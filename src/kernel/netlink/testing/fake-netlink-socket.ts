@@ -66,6 +66,16 @@ export class FakeNetlinkSocket implements NetlinkSocket {
     return next;
   }
 
+  async sendInBackground(datagram: Uint8Array, op: string): Promise<void> {
+    this.send(datagram, op);
+  }
+
+  async receiveInBackground(op: string): Promise<Buffer | undefined> {
+    // As with a thread, the event loop turns in between.
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.receive('wait', op);
+  }
+
   joinGroup(group: number): void {
     this.groups.add(group);
   }
