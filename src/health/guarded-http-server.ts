@@ -28,7 +28,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   // Longer than the usual minute between two scrapes, so that a scraper keeps its connection.
   idle: 90_000,
   answer: 30_000,
-  bodyBytes: 1 << 20,
+  bodyBytes: 64 * 1024,
   headerBytes: 16 * 1024,
 };
 
