@@ -124,6 +124,12 @@ describe('what becomes of a changed configuration file (operations 3.10)', () =>
   });
 });
 
+test('a pipe can be watched and does not block', () => {
+  const pipe = join(directory, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  expect(() => start(pipe)).not.toThrow();
+});
+
 test('a file that cannot be watched is an error that names it', () => {
   const watch = new ConfigFileWatch(join(directory, 'missing'), inotifyFileWatcher);
   expect(() => watch.open()).toThrow(expect.objectContaining({ code: 'CONFIG_FILE_UNWATCHABLE' }));

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, watch } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, watch } from 'node:fs';
 import type { FileWatcher } from './config-file-watch.ts';
 
 /**
@@ -7,7 +7,8 @@ import type { FileWatcher } from './config-file-watch.ts';
  */
 export const inotifyFileWatcher: FileWatcher = {
   open(path, onEvent, onError) {
-    const fd = openSync(path, 'r');
+    // A configuration may come through a pipe, where opening would wait for a writer.
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const watcher = watch(path, { persistent: false }, (event) =>
         onEvent(event === 'rename' ? 'rename' : 'change'),
@@ -15,8 +16,12 @@ export const inotifyFileWatcher: FileWatcher = {
       watcher.on('error', onError);
       return {
         state() {
-          const { mtimeNs, atimeNs } = fstatSync(fd, { bigint: true });
-          return { modified: mtimeNs, accessed: atimeNs, content: readAll(fd) };
+          const stat = fstatSync(fd, { bigint: true });
+          return {
+            modified: stat.mtimeNs,
+            accessed: stat.atimeNs,
+            content: stat.isFile() ? readAll(fd) : '',
+          };
         },
         close() {
           watcher.close();
