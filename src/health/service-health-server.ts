@@ -38,7 +38,7 @@ interface HealthCheckPort {
  */
 export class ServiceHealthServer {
   readonly #family: IpFamily;
-  readonly #addresses: readonly string[] | undefined;
+  readonly #hosts: readonly string[];
   readonly #dependencies: ServiceHealthDependencies;
   readonly #http: GuardedHttpServer;
   readonly #ports = new Map<number, HealthCheckPort>();
@@ -59,9 +59,10 @@ export class ServiceHealthServer {
     dependencies: ServiceHealthDependencies,
   ) {
     this.#family = options.family;
-    this.#addresses = options.addresses?.filter(
-      (address) => address.includes(':') === (options.family === 'IPv6'),
-    );
+    const wildcard = options.family === 'IPv6' ? '::' : '0.0.0.0';
+    const addresses = options.addresses ?? [wildcard];
+    const ofFamily = addresses.filter((address) => address.includes(':') === (options.family === 'IPv6'));
+    this.#hosts = [...new Set(ofFamily)];
     this.#dependencies = dependencies;
     this.#http = new GuardedHttpServer((request) => this.#answer(request), {
       limits: LIMITS,
@@ -109,7 +110,8 @@ export class ServiceHealthServer {
       else present.owner = owner;
     }
     this.#work = this.#work.then(async () => {
-      for (const [port, state] of [...this.#ports]) {
+      const incomplete = [...this.#ports].filter(([, { listeners }]) => listeners.size < this.#hosts.length);
+      for (const [port, state] of incomplete) {
         const error = await this.#openPort(port, state);
         if (error !== undefined) failures.push([state.owner, port, error]);
       }
@@ -137,8 +139,7 @@ export class ServiceHealthServer {
 
   /** Opens what is missing; all addresses or none, so that a port never answers on some of them only. */
   async #openPort(port: number, state: HealthCheckPort): Promise<ListenError | undefined> {
-    const wildcard = this.#family === 'IPv6' ? '::' : '0.0.0.0';
-    for (const host of this.#addresses ?? [wildcard]) {
+    for (const host of this.#hosts) {
       if (state.listeners.has(host) || !this.#isCurrent(port, state)) continue;
       try {
         const address = { host, port, ipv6Only: this.#family === 'IPv6' };
