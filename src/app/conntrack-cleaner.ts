@@ -53,7 +53,13 @@ export class ConntrackCleaner {
       this.#due = undefined;
       this.#changes = [];
       try {
-        const result = await reconcileConntrack(this.#connection, udpFrontendsOf(plan, changes), this.#clock);
+        const frontends = udpFrontendsOf(plan, changes);
+        const isOutdated = () => this.#due !== undefined;
+        const result = await reconcileConntrack(this.#connection, frontends, this.#clock, isOutdated);
+        if (result.outdated) {
+          this.#changes.unshift(...changes);
+          continue;
+        }
         this.#onResult(result);
         if (result.deleted > 0) {
           this.#logger.verbose(2, 'Removed stale UDP flows', {

@@ -62,6 +62,7 @@ test('deletes the stale flows of one listing and counts', async () => {
     deleted: 1,
     gone: 1,
     rejections: [],
+    outdated: false,
     durationSeconds: 0,
   });
 });
@@ -77,6 +78,13 @@ test('an interrupted listing starts from nothing; the fifth one counts as it is'
   expect(listings).toBe(5);
   expect(result).toMatchObject({ examined: 1, deleted: 1 });
   expect(socket.sent).toHaveLength(6);
+});
+
+test('nothing is deleted by rules that are no longer those in the kernel', async () => {
+  const { connection, socket } = connect(() => ({ messages: [entry(1, '10.244.0.2')] }));
+  const result = await reconcileConntrack(connection, frontends, new FakeClock(), () => true);
+  expect(result).toMatchObject({ examined: 1, deleted: 0, outdated: true });
+  expect(socket.sent).toHaveLength(1);
 });
 
 test('without UDP frontends the table is not even listed', async () => {

@@ -16,21 +16,25 @@ export interface ReconcileResult {
   readonly gone: number;
   /** Stale flows that the kernel would not delete. */
   readonly rejections: readonly KernelRejection[];
+  /** Whether the pass was in vain because the rules changed meanwhile: another one is due. */
+  readonly outdated: boolean;
   /** How long it took, seconds; for `conntrack_reconciler_sync_duration_seconds`. */
   readonly durationSeconds: number;
 }
 
 /**
  * Deletes the stale UDP flows of one family: one filtered pass over the table, during which only the flows to be
- * deleted are remembered, then one round of deletions. The event loop runs in between, so nothing else waits.
+ * deleted are remembered, then one round of deletions. The kernel works on another thread, so nothing else waits.
  *
- * To be called after a sync that succeeded, and not twice at a time over one connection. Rejects with NetlinkError
- * when the table cannot be listed; then nothing was deleted.
+ * To be called after a sync that succeeded, and not twice at a time over one connection. When `isOutdated` says after
+ * the pass that other rules are in the kernel by now, nothing is deleted: a flow that looks stale may be a new one
+ * that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing was deleted.
  */
 export async function reconcileConntrack(
   connection: ConntrackConnection,
   frontends: UdpFrontends,
   clock: Clock,
+  isOutdated: () => boolean = () => false,
 ): Promise<ReconcileResult> {
   const start = clock.monotonic();
   const deletions = new FlowDeletions();
@@ -52,6 +56,9 @@ export async function reconcileConntrack(
       },
     );
   }
-  const { deleted, gone, rejections } = connection.deleteFlows(deletions);
-  return { examined, deleted, gone, rejections, durationSeconds: (clock.monotonic() - start) / 1000 };
+  const outdated = isOutdated();
+  if (outdated) deletions.clear();
+  const { deleted, gone, rejections } = await connection.deleteFlowsInBackground(deletions);
+  const durationSeconds = (clock.monotonic() - start) / 1000;
+  return { examined, deleted, gone, rejections, outdated, durationSeconds };
 }

@@ -14,7 +14,13 @@ import {
   netfilterType,
   readMessages,
 } from '../netlink/message.ts';
-import { type DumpOptions, NetlinkConnection, type NetlinkRequest } from '../netlink/netlink-connection.ts';
+import {
+  type Batch,
+  type BatchResult,
+  type DumpOptions,
+  NetlinkConnection,
+  type NetlinkRequest,
+} from '../netlink/netlink-connection.ts';
 import {
   isInvalid,
   isNotSupported,
@@ -33,7 +39,7 @@ import {
 } from './conntrack-attributes.ts';
 import { ConntrackFlow } from './conntrack-flow.ts';
 import { encodeFlowFilter, encodeNewFlow, type FlowQuery, type NewFlow } from './conntrack-message.ts';
-import type { FlowDeletions } from './flow-deletions.ts';
+import type { DeletionChunk, FlowDeletions } from './flow-deletions.ts';
 
 const messageType = (command: number): number => netfilterType(NFNL_SUBSYS_CTNETLINK, command);
 
@@ -93,25 +99,22 @@ export class ConntrackConnection {
 
   /** Deletes flows, thousands per system call. That some are gone already is no error. */
   deleteFlows(deletions: FlowDeletions): DeletionResult {
-    const op = 'delete flows';
-    let gone = 0;
-    const rejections: KernelRejection[] = [];
-    for (const { writer, count } of deletions.chunks) {
-      const datagram = writer.finish();
-      const firstSequence = this.#connection.reserveSequences(count);
-      let sequence = firstSequence;
-      for (const message of readMessages(datagram)) writeHostU32(datagram, sequence++, message.start + 8);
-      // Without NLM_F_ACK the kernel answers failures only, so silence is success.
-      const result = this.#connection.sendBatch(datagram, { op, firstSequence, count });
-      if (result.overrun) {
-        throw new NetlinkError({ code: 'NETLINK_OVERRUN', op }, `${op}: the kernel's answers were lost`);
-      }
-      for (const rejection of result.rejections) {
-        if (rejection.errnoName === 'ENOENT') gone++;
-        else rejections.push(rejection);
-      }
+    const tally = new DeletionTally(deletions.size);
+    for (const chunk of deletions.chunks) {
+      const { datagram, batch } = this.#deletionBatch(chunk);
+      tally.add(this.#connection.sendBatch(datagram, batch));
     }
-    return { deleted: deletions.size - gone - rejections.length, gone, rejections };
+    return tally.result;
+  }
+
+  /** Like {@link deleteFlows}, with the kernel's part on another thread. */
+  async deleteFlowsInBackground(deletions: FlowDeletions): Promise<DeletionResult> {
+    const tally = new DeletionTally(deletions.size);
+    for (const chunk of deletions.chunks) {
+      const { datagram, batch } = this.#deletionBatch(chunk);
+      tally.add(await this.#connection.sendBatchInBackground(datagram, batch));
+    }
+    return tally.result;
   }
 
   /** Deletes all flows, or those of one family. */
@@ -177,6 +180,14 @@ export class ConntrackConnection {
     this.#connection.close();
   }
 
+  #deletionBatch({ writer, count }: DeletionChunk): { datagram: Buffer; batch: Batch } {
+    const datagram = writer.finish();
+    const firstSequence = this.#connection.reserveSequences(count);
+    let sequence = firstSequence;
+    for (const message of readMessages(datagram)) writeHostU32(datagram, sequence++, message.start + 8);
+    return { datagram, batch: { op: DELETE_FLOWS, firstSequence, count } };
+  }
+
   #listRequest(query: FlowQuery): NetlinkRequest {
     return {
       op: 'list flows',
@@ -205,5 +216,34 @@ export class ConntrackConnection {
     if (!this.#kernelFilters || !(isNotSupported(error) || isInvalid(error))) return false;
     this.#kernelFilters = false;
     return true;
+  }
+}
+
+const DELETE_FLOWS = 'delete flows';
+
+/** Adds up the kernel's answers. Without NLM_F_ACK it answers failures only, so silence is success. */
+class DeletionTally {
+  readonly #size: number;
+  #gone = 0;
+  readonly #rejections: KernelRejection[] = [];
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  add({ rejections, overrun }: BatchResult): void {
+    if (overrun) {
+      const message = `${DELETE_FLOWS}: the kernel's answers were lost`;
+      throw new NetlinkError({ code: 'NETLINK_OVERRUN', op: DELETE_FLOWS }, message);
+    }
+    for (const rejection of rejections) {
+      if (rejection.errnoName === 'ENOENT') this.#gone++;
+      else this.#rejections.push(rejection);
+    }
+  }
+
+  get result(): DeletionResult {
+    const [gone, rejections] = [this.#gone, this.#rejections];
+    return { deleted: this.#size - gone - rejections.length, gone, rejections };
   }
 }

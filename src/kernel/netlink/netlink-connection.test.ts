@@ -264,6 +264,14 @@ describe('sendBatch', () => {
     expect(result).toEqual({ rejections: [], acknowledged: 0, overrun: true });
   });
 
+  test('in the background: the same, and the connection is taken meanwhile', async () => {
+    const { connection } = connect(() => ({ errno: 17 }));
+    const { datagram, firstSequence } = batchOf(connection, 2);
+    const sent = connection.sendBatchInBackground(datagram, { op: 'add things', firstSequence, count: 2 });
+    expect(() => connection.request(get)).toThrow('get thing was started inside add things');
+    expect((await sent).rejections.map((rejection) => rejection.errnoName)).toEqual(['EEXIST', 'EEXIST']);
+  });
+
   test('sequence numbers stay below 2^31 and are never 0', () => {
     const { connection } = connect(() => undefined);
     connection.reserveSequences(0x7fff_fff0);

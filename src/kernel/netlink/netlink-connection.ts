@@ -1,15 +1,10 @@
-import { errnoName } from '../native/errno.ts';
-import { AttributeReader } from './attribute-reader.ts';
-import { AttributeWriter, align4 } from './attribute-writer.ts';
-import { readHostI32 } from './byte-order.ts';
+import { readRejection } from './acknowledgement.ts';
+import { AttributeWriter } from './attribute-writer.ts';
 import {
   beginMessage,
   endMessage,
-  MESSAGE_HEADER,
   type NetlinkMessage,
   NLM_F_ACK,
-  NLM_F_ACK_TLVS,
-  NLM_F_CAPPED,
   NLM_F_DUMP,
   NLM_F_DUMP_INTR,
   NLM_F_REQUEST,
@@ -21,10 +16,6 @@ import {
 } from './message.ts';
 import { type KernelRejection, kernelError, NetlinkError } from './netlink-error.ts';
 import { type NetlinkSocket, type NetlinkSocketOptions, openNetlinkSocket } from './netlink-socket.ts';
-
-// linux/netlink.h, enum nlmsgerr_attrs
-const NLMSGERR_ATTR_MSG = 1;
-const NLMSGERR_ATTR_OFFS = 2;
 
 /** How often a dump is started again when the kernel says that the data changed meanwhile. */
 const DUMP_ATTEMPTS = 5;
@@ -45,6 +36,13 @@ export interface DumpOptions {
   /** Times the dump is tried; default 5. With `onInterrupted: 'accept'` the last one counts as it is. */
   readonly attempts?: number;
   readonly onInterrupted?: 'throw' | 'accept';
+}
+
+/** What a batch is: its name in errors, and the numbers of its messages. */
+export interface Batch {
+  readonly op: string;
+  readonly firstSequence: number;
+  readonly count: number;
 }
 
 /** Answers of the kernel to a batch of messages. */
@@ -139,23 +137,16 @@ export class NetlinkConnection {
     options: DumpOptions = {},
   ): Promise<void> {
     const { op } = request;
-    this.#begin(op);
-    try {
+    await this.#exclusiveAsync(op, async () => {
       for (let attempt = 1; ; attempt++) {
         const { exchange, datagram } = this.#encode(request, NLM_F_REQUEST | NLM_F_DUMP);
         await this.socket.sendInBackground(datagram, op);
         while (!this.#take(exchange, await this.socket.receiveInBackground(op), onMessage)) {
           // Each turn takes one datagram.
         }
-        if (dumpIsComplete(exchange, attempt, options)) break;
+        if (dumpIsComplete(exchange, attempt, options)) return;
       }
-      this.#unfinished = false;
-    } catch (error) {
-      this.#failed(error);
-      throw error;
-    } finally {
-      this.#busy = undefined;
-    }
+    });
   }
 
   /**
@@ -163,13 +154,24 @@ export class NetlinkConnection {
    * has written complete messages numbered from `firstSequence` (see {@link reserveSequences}), `count` of them.
    * A refusal is a result, not an exception; NetlinkError is thrown when the datagram could not be sent.
    */
-  sendBatch(
-    datagram: Uint8Array,
-    batch: { readonly op: string; readonly firstSequence: number; readonly count: number },
-    onMessage?: (message: NetlinkMessage) => void,
-  ): BatchResult {
+  sendBatch(datagram: Uint8Array, batch: Batch, onMessage?: (message: NetlinkMessage) => void): BatchResult {
     return this.#exclusive(batch.op, () => {
       this.socket.send(datagram, batch.op);
+      return this.#collect(batch, onMessage);
+    });
+  }
+
+  /**
+   * Like {@link sendBatch}, with the kernel's work on another thread: for batches that take it tens of milliseconds.
+   * The datagram must not be touched, and the connection serves nothing else, until the promise settles.
+   */
+  async sendBatchInBackground(
+    datagram: Uint8Array,
+    batch: Batch,
+    onMessage?: (message: NetlinkMessage) => void,
+  ): Promise<BatchResult> {
+    return this.#exclusiveAsync(batch.op, async () => {
+      await this.socket.sendInBackground(datagram, batch.op);
       return this.#collect(batch, onMessage);
     });
   }
@@ -182,6 +184,20 @@ export class NetlinkConnection {
     this.#begin(op);
     try {
       const result = work();
+      this.#unfinished = false;
+      return result;
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    } finally {
+      this.#busy = undefined;
+    }
+  }
+
+  async #exclusiveAsync<Result>(op: string, work: () => Promise<Result>): Promise<Result> {
+    this.#begin(op);
+    try {
+      const result = await work();
       this.#unfinished = false;
       return result;
     } catch (error) {
@@ -280,10 +296,7 @@ export class NetlinkConnection {
     return false;
   }
 
-  #collect(
-    batch: { readonly op: string; readonly firstSequence: number; readonly count: number },
-    onMessage?: (message: NetlinkMessage) => void,
-  ): BatchResult {
+  #collect(batch: Batch, onMessage?: (message: NetlinkMessage) => void): BatchResult {
     const { op, firstSequence, count } = batch;
     const rejections: KernelRejection[] = [];
     let acknowledged = 0;
@@ -328,41 +341,4 @@ function dumpIsComplete(exchange: Exchange, attempt: number, options: DumpOption
   }
   options.onRestart?.();
   return false;
-}
-
-/** What an NLMSG_ERROR or NLMSG_DONE says; `undefined` when it reports success. */
-export function readRejection(op: string, message: NetlinkMessage): KernelRejection | undefined {
-  const { bytes, start, end, type, flags } = message;
-  const at = start + MESSAGE_HEADER;
-  if (end - at < 4) {
-    // A dump's end carries no status on some paths; an acknowledgement always does.
-    if (type === NLMSG_DONE) return undefined;
-    const reason = 'an acknowledgement without a status';
-    throw new NetlinkError({ code: 'NETLINK_MALFORMED', op, reason }, `${op}: ${reason}`);
-  }
-  const status = readHostI32(bytes, at);
-  if (status >= 0) return undefined;
-  let attributes = at + 4;
-  if (type === NLMSG_ERROR) {
-    const original = (flags & NLM_F_CAPPED) !== 0 ? MESSAGE_HEADER : readHostI32(bytes, at + 4);
-    attributes += align4(original);
-  }
-  const rejection = {
-    sequence: message.sequence,
-    errno: -status,
-    errnoName: errnoName(-status),
-  };
-  if ((flags & NLM_F_ACK_TLVS) === 0) return rejection;
-  let text: string | undefined;
-  let offset: number | undefined;
-  const reader = new AttributeReader(bytes, attributes, end, `${op}: extended acknowledgement`);
-  while (reader.next()) {
-    if (reader.type === NLMSGERR_ATTR_MSG) text = reader.string();
-    else if (reader.type === NLMSGERR_ATTR_OFFS) offset = reader.u32();
-  }
-  return {
-    ...rejection,
-    ...(text === undefined ? {} : { message: text }),
-    ...(offset === undefined ? {} : { offset }),
-  };
 }
