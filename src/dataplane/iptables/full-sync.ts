@@ -1,0 +1,153 @@
+import type { Logger } from '../../base/logger.ts';
+import type { Iptables } from '../../kernel/iptables/iptables.ts';
+import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
+import type { ProxyPlan } from '../../plan/proxy-plan.ts';
+import { decideChains, hasPlainName } from './chain-decisions.ts';
+import { isServicePortChain } from './chain-names.ts';
+import { chainsPerBlock } from './cleanup.ts';
+import { bisect, findCulprits } from './culprits.ts';
+import { policyChainNames } from './policy-chains.ts';
+import { programPort } from './programmed-port.ts';
+import { ProgrammedState } from './programmed-state.ts';
+import { chainLine, fullInput, policyRules, type Segment, textOf } from './restore-input.ts';
+import type { RuleContext } from './rule-context.ts';
+import { masqueradeRules } from './static-rules.ts';
+import { type BaseChainJump, MARK_MASQ_CHAIN, POSTROUTING_CHAIN } from './top-level-chains.ts';
+
+export interface FullSyncInput {
+  readonly plan: ProxyPlan;
+  readonly context: RuleContext;
+  readonly missingJumps: readonly BaseChainJump[];
+  /** Chains of the nat table before. */
+  readonly existingChains: readonly string[];
+  /** ServicePorts known to be refused, by key, with the reason. */
+  readonly setAside: ReadonlyMap<string, string>;
+}
+
+export interface FullSyncDependencies {
+  readonly iptables: Iptables;
+  readonly logger: Logger;
+  readonly onRestoreFailure: () => void;
+}
+
+export interface FullSyncResult {
+  readonly state: ProgrammedState;
+  /** ServicePorts that are not programmed, with the reason. */
+  readonly setAside: ReadonlyMap<string, string>;
+  readonly deletedChains: number;
+}
+
+/** Reason for ServicePorts whose names cannot be written into a rule. */
+export const BAD_NAME = 'its name has characters that Kubernetes does not allow';
+
+/** Refused attempts in one sync; each costs a run of iptables-restore that ends at the first refused rule. */
+const MAX_ATTEMPTS = 64;
+const MAX_TRIALS = 200;
+const TRIAL_GROUP = 50;
+
+/**
+ * Writes everything. A ServicePort that iptables or the kernel refuses is found and set aside, and the rest is
+ * programmed; where more than half of all are refused, the fault lies elsewhere and the refusal is thrown.
+ */
+export async function fullSync(
+  input: FullSyncInput,
+  dependencies: FullSyncDependencies,
+): Promise<FullSyncResult> {
+  const { plan, context } = input;
+  const { iptables, logger } = dependencies;
+  const setAside = new Map(input.setAside);
+  const keepChains = new Set<string>();
+  const state = new ProgrammedState();
+  for (const [key, port] of plan.servicePorts) {
+    if (!hasPlainName(port)) setAside.set(key, BAD_NAME);
+    else if (!setAside.has(key)) state.set(key, programPort(port, context));
+  }
+  for (let attempt = 1; ; attempt++) {
+    const staleChains = staleOf(input.existingChains, state);
+    const segments = () =>
+      fullInput({
+        state,
+        context,
+        missingJumps: input.missingJumps,
+        staleChains,
+        keepChains,
+        chainsPerBlock: chainsPerBlock(iptables),
+      });
+    try {
+      await iptables.restore(textOf(segments()));
+      return { state, setAside, deletedChains: staleChains.length - keepChains.size };
+    } catch (error) {
+      dependencies.onRestoreFailure();
+      const culprits = findCulprits(error, segments(), state);
+      if (culprits === undefined || attempt === MAX_ATTEMPTS) throw error;
+      const owners =
+        culprits.owners.length > 0 || culprits.undeletable.length > 0
+          ? culprits.owners
+          : await tryInGroups(state, context, iptables);
+      const undeletable = culprits.undeletable.filter((chain) => !keepChains.has(chain));
+      if (owners.length === 0 && undeletable.length === 0) throw error;
+      if (setAside.size + owners.length > Math.max(8, plan.servicePorts.size / 2)) throw error;
+      for (const chain of undeletable) {
+        logger.warn('chain is in use by somebody else and stays', { chain });
+        keepChains.add(chain);
+      }
+      for (const key of owners) {
+        setAside.set(key, culprits.reason);
+        state.set(key, undefined);
+      }
+    }
+  }
+}
+
+function staleOf(existing: readonly string[], state: ProgrammedState): readonly string[] {
+  const stale = new Set(existing.filter(isServicePortChain));
+  if (stale.size === 0) return [];
+  for (const [, port] of state.inOrder())
+    for (const name of policyChainNames(decideChains(port.plan))) stale.delete(name);
+  return [...stale].sort();
+}
+
+/**
+ * For refusals that name no line, as the kernel's of the legacy back-end: writes the chains of ServicePorts in groups,
+ * without leading anybody to new ones, and narrows down the groups that are refused.
+ */
+async function tryInGroups(
+  state: ProgrammedState,
+  context: RuleContext,
+  iptables: Iptables,
+): Promise<readonly string[]> {
+  const keys = [...state.inOrder()].map(([key]) => key);
+  const size = iptables.backend === 'nft' ? TRIAL_GROUP : Math.max(1, keys.length);
+  const refused: string[] = [];
+  let trials = 0;
+  const accepts = async (group: readonly string[]): Promise<boolean> => {
+    trials++;
+    try {
+      await iptables.restore(textOf(trialInput(group, state, context)), 'nat');
+      return true;
+    } catch (error) {
+      const isRefusal = error instanceof IptablesError && error.detail.code === 'IPTABLES_REFUSED';
+      if (!isRefusal || trials >= MAX_TRIALS) throw error;
+      return false;
+    }
+  };
+  for (let at = 0; at < keys.length; at += size)
+    refused.push(...(await bisect(keys.slice(at, at + size), accepts)));
+  return refused;
+}
+
+function* trialInput(
+  keys: readonly string[],
+  state: ProgrammedState,
+  context: RuleContext,
+): Generator<Segment> {
+  yield {
+    text: `*nat\n${chainLine(POSTROUTING_CHAIN)}${chainLine(MARK_MASQ_CHAIN)}${masqueradeRules(context)}`,
+  };
+  for (const key of keys) {
+    const port = state.get(key)!;
+    const decisions = decideChains(port.plan);
+    yield { text: policyChainNames(decisions).map(chainLine).join('') + policyRules(port, decisions) };
+  }
+  yield { text: 'COMMIT\n' };
+}

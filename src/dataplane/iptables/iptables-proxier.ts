@@ -1,0 +1,313 @@
+import type { Clock } from '../../base/clock.ts';
+import { describeError } from '../../base/fairlead-error.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Iptables } from '../../kernel/iptables/iptables.ts';
+import type { PlanSettings } from '../../plan/plan-settings.ts';
+import type { PlanDiff, ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
+import type { Proxier, SyncReport } from '../proxier.ts';
+import { findMissingJumps } from './base-chain-jumps.ts';
+import { CanaryMonitor } from './canary-monitor.ts';
+import { hasPlainName } from './chain-decisions.ts';
+import { cleanupIptables } from './cleanup.ts';
+import { findCulprits } from './culprits.ts';
+import { ForeignChangeWatch } from './foreign-change-watch.ts';
+import type { WatchForeignChanges } from './foreign-changes.ts';
+import { BAD_NAME, type FullSyncResult, fullSync } from './full-sync.ts';
+import { type PortChange, partialInput } from './partial-input.ts';
+import { programPort } from './programmed-port.ts';
+import type { ProgrammedState } from './programmed-state.ts';
+import { textOf } from './restore-input.ts';
+import {
+  ctInvalidCounter,
+  LARGE_CLUSTER_ENDPOINTS,
+  localhostNodePortsCounter,
+  type RuleContext,
+  ruleContext,
+} from './rule-context.ts';
+import { type IptablesRuleCounts, ruleCounts } from './rule-counts.ts';
+import { type BaseChainJump, FIREWALL_CHAIN } from './top-level-chains.ts';
+
+/** What this mode is told besides the plan. */
+export interface IptablesOptions {
+  /** sysctl `net.netfilter.nf_conntrack_tcp_be_liberal` is on: invalid packets are not dropped. */
+  readonly conntrackTcpBeLiberal: boolean;
+  /** Milliseconds between two looks at the canary chains; syncPeriod. */
+  readonly monitorIntervalMs: number;
+  /** Called when somebody else has changed our rules: the caller runs a full sync. */
+  readonly onForeignChange?: (what: string) => void;
+  /** Called for each ServicePort that could not be programmed, when it is left out. */
+  readonly onSetAside?: (event: SetAside) => void;
+}
+
+export interface SetAside {
+  /** See servicePortKey. */
+  readonly servicePort: string;
+  readonly reason: string;
+}
+
+export interface IptablesProxierDependencies {
+  readonly iptables: Iptables;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The same family through other back-ends, for `cleanup`. */
+  readonly otherBackends?: readonly Iptables[];
+  /** Creates counter objects of these names; returns those that exist afterwards. Without it rules do without. */
+  readonly ensureCounters?: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Events of the kernel about changed rules, where there are any (nft back-end). */
+  readonly watchForeignChanges?: WatchForeignChanges;
+}
+
+export interface IptablesSyncReport extends SyncReport {
+  readonly kind: 'full' | 'partial';
+  readonly rules: IptablesRuleCounts;
+  /** ServicePorts whose traffic is dropped because policy Local finds no endpoint on this node (spec B.6). */
+  readonly withoutLocalEndpoints: { readonly internal: number; readonly external: number };
+  /** ServicePorts that are not programmed, and why. */
+  readonly setAside: ReadonlyMap<string, string>;
+}
+
+/** Counters since the start. */
+export interface IptablesFailures {
+  /** Runs of iptables-restore that failed. */
+  readonly restores: number;
+  /** Partial syncs that failed. */
+  readonly partialSyncs: number;
+}
+
+/** Below this many changed rules in a shared chain they are changed one by one; reading the chain costs more beyond. */
+const MAX_EDITS = 100;
+
+/**
+ * Programs one family through iptables. See README.md for the chains. The back-end legacy replaces a whole table with
+ * each write, so shared chains are written whole there; on nft only rules that differ are touched.
+ */
+export class IptablesProxier implements Proxier {
+  readonly #options: IptablesOptions;
+  readonly #dependencies: IptablesProxierDependencies;
+  readonly #iptables: Iptables;
+  readonly #monitor: CanaryMonitor;
+  readonly #watch: ForeignChangeWatch;
+  #subscription: Disposable | undefined;
+  /** What the last successful sync left; `undefined` where that is not known. */
+  #state: ProgrammedState | undefined;
+  #counters: ReadonlySet<string> = new Set();
+  /** Plans that were refused, with the reason. */
+  #setAside = new Map<string, { readonly plan: ServicePortPlan | undefined; readonly reason: string }>();
+  #hasSynced = false;
+  #restoreFailures = 0;
+  #partialFailures = 0;
+
+  constructor(options: IptablesOptions, dependencies: IptablesProxierDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#iptables = dependencies.iptables;
+    const onChange = (what: string) => this.#foreignChange(what);
+    this.#monitor = new CanaryMonitor(
+      { intervalMs: options.monitorIntervalMs, onLoss: () => onChange('tables were flushed') },
+      dependencies,
+    );
+    this.#watch = new ForeignChangeWatch(onChange, dependencies);
+  }
+
+  get failures(): IptablesFailures {
+    return { restores: this.#restoreFailures, partialSyncs: this.#partialFailures };
+  }
+
+  async sync(plan: ProxyPlan, diff: PlanDiff | undefined): Promise<IptablesSyncReport> {
+    const state = this.#state;
+    // Until this sync has succeeded nothing is known for sure.
+    this.#state = undefined;
+    return this.#watch.whileWriting(() =>
+      diff === undefined || state === undefined
+        ? this.#fullSync(plan, new Map())
+        : this.#partialSync(plan, diff, state),
+    );
+  }
+
+  async cleanup(): Promise<void> {
+    this.close();
+    await this.#monitor.ended;
+    this.#state = undefined;
+    const { logger, otherBackends = [] } = this.#dependencies;
+    const errors: unknown[] = [];
+    for (const iptables of [this.#iptables, ...otherBackends])
+      errors.push(...(await cleanupIptables(iptables, logger)));
+    if (errors.length === 1) throw errors[0];
+    if (errors.length > 1) throw new AggregateError(errors, errors.map(describeError).join('; '));
+  }
+
+  close(): void {
+    this.#monitor.close();
+    this.#watch.close();
+    this.#subscription?.[Symbol.dispose]();
+    this.#subscription = undefined;
+  }
+
+  async #fullSync(plan: ProxyPlan, setAside: ReadonlyMap<string, string>): Promise<IptablesSyncReport> {
+    const missingJumps = await findMissingJumps(this.#iptables);
+    this.#counters = await this.#ensureCounters();
+    let endpoints = 0;
+    for (const port of plan.servicePorts.values()) endpoints += port.endpoints.length;
+    const context = this.#context(plan.settings, endpoints);
+    // The other shared chains are declared in what is written; this one only where it gets a rule.
+    if (missingJumps.some((jump) => jump.to === FIREWALL_CHAIN) && !context.localhostNodePorts)
+      await this.#iptables.createChain('filter', FIREWALL_CHAIN);
+    const result = await fullSync(
+      { plan, context, missingJumps, existingChains: await this.#existingChains(), setAside },
+      {
+        iptables: this.#iptables,
+        logger: this.#dependencies.logger,
+        onRestoreFailure: () => this.#restoreFailures++,
+      },
+    );
+    return this.#finishFullSync(plan, context, missingJumps, result);
+  }
+
+  #finishFullSync(
+    plan: ProxyPlan,
+    context: RuleContext,
+    missingJumps: readonly BaseChainJump[],
+    result: FullSyncResult,
+  ): IptablesSyncReport {
+    const { state } = result;
+    this.#replaceSetAside(plan, result.setAside);
+    const rules = ruleCounts(state, context);
+    const repaired =
+      this.#hasSynced && missingJumps.length > 0
+        ? `jumps were missing: ${missingJumps.map((jump) => `${jump.from} to ${jump.to}`).join(', ')}`
+        : undefined;
+    this.#startWatching();
+    this.#state = state;
+    const operations = rules.filter.total + rules.nat.total + missingJumps.length + result.deletedChains;
+    return {
+      operations,
+      ...(repaired === undefined ? {} : { repaired }),
+      ...this.#report('full', state, rules),
+    };
+  }
+
+  async #partialSync(plan: ProxyPlan, diff: PlanDiff, state: ProgrammedState): Promise<IptablesSyncReport> {
+    const { context, changes } = this.#takeChanges(plan, diff, state);
+    const output = partialInput({
+      state,
+      context,
+      changes,
+      maxEdits: this.#iptables.backend === 'legacy' ? 0 : MAX_EDITS,
+    });
+    try {
+      if (output.segments.length > 0) await this.#iptables.restore(textOf(output.segments));
+    } catch (error) {
+      this.#restoreFailures++;
+      this.#partialFailures++;
+      const culprits = findCulprits(error, output.segments, state);
+      if (culprits === undefined || culprits.owners.length === 0) throw error;
+      // What was changed is at fault, not the state of the kernel: all else is programmed at once.
+      const setAside = new Map(culprits.owners.map((key) => [key, culprits.reason]));
+      for (const [key, { reason }] of this.#setAside) setAside.set(key, reason);
+      return this.#fullSync(plan, setAside);
+    }
+    this.#state = state;
+    const { filter, nat } = output.written;
+    const rules = ruleCounts(state, context, output.written);
+    return { operations: filter + nat + output.deletedChains, ...this.#report('partial', state, rules) };
+  }
+
+  /** Enters the changes into the state. */
+  #takeChanges(
+    plan: ProxyPlan,
+    diff: PlanDiff,
+    state: ProgrammedState,
+  ): { context: RuleContext; changes: PortChange[] } {
+    let { endpoints } = state.totals;
+    for (const { before, after } of diff) {
+      const key = (before ?? after)!.key;
+      endpoints += (after?.endpoints.length ?? 0) - (state.get(key)?.counts.endpoints ?? 0);
+    }
+    const context = this.#context(plan.settings, endpoints);
+    const changes: PortChange[] = [];
+    for (const change of diff) {
+      const key = (change.before ?? change.after)!.key;
+      const before = state.get(key);
+      const after = this.#isWanted(key, change.after) ? programPort(change.after, context) : undefined;
+      if (before === undefined && after === undefined) continue;
+      state.set(key, after);
+      changes.push({ key, before, after });
+    }
+    return { context, changes };
+  }
+
+  /** A plan that was refused is not tried again before it changes. */
+  #isWanted(key: string, plan: ServicePortPlan | undefined): plan is ServicePortPlan {
+    const refused = this.#setAside.get(key);
+    if (plan !== undefined && refused?.plan === plan) return false;
+    this.#setAside.delete(key);
+    if (plan === undefined) return false;
+    if (hasPlainName(plan)) return true;
+    this.#setAside.set(key, { plan, reason: BAD_NAME });
+    this.#options.onSetAside?.({ servicePort: key, reason: BAD_NAME });
+    return false;
+  }
+
+  #replaceSetAside(plan: ProxyPlan, reasons: ReadonlyMap<string, string>): void {
+    const known = this.#setAside;
+    this.#setAside = new Map();
+    for (const [key, reason] of reasons) {
+      const refused = plan.servicePorts.get(key);
+      this.#setAside.set(key, { plan: refused, reason });
+      if (known.get(key)?.plan !== refused) this.#options.onSetAside?.({ servicePort: key, reason });
+    }
+  }
+
+  #context(settings: PlanSettings, endpoints: number): RuleContext {
+    return ruleContext(settings, {
+      randomFully: this.#iptables.features.randomFully,
+      conntrackTcpBeLiberal: this.#options.conntrackTcpBeLiberal,
+      counters: this.#counters,
+      endpointComments: endpoints <= LARGE_CLUSTER_ENDPOINTS,
+    });
+  }
+
+  #report(
+    kind: 'full' | 'partial',
+    state: ProgrammedState,
+    rules: IptablesRuleCounts,
+  ): Omit<IptablesSyncReport, 'operations' | 'repaired'> {
+    const { internalWithoutLocal, externalWithoutLocal } = state.totals;
+    return {
+      kind,
+      rules,
+      withoutLocalEndpoints: { internal: internalWithoutLocal, external: externalWithoutLocal },
+      setAside: new Map([...this.#setAside].map(([key, { reason }]) => [key, reason])),
+    };
+  }
+
+  async #existingChains(): Promise<readonly string[]> {
+    try {
+      return await this.#iptables.listChains('nat');
+    } catch (error) {
+      this.#dependencies.logger.error('cannot look for stale chains, none are deleted', error);
+      return [];
+    }
+  }
+
+  async #ensureCounters(): Promise<ReadonlySet<string>> {
+    try {
+      const names = [ctInvalidCounter, localhostNodePortsCounter];
+      return (await this.#dependencies.ensureCounters?.(names)) ?? new Set();
+    } catch (error) {
+      this.#dependencies.logger.warn('rules do without counters', { reason: describeError(error) });
+      return new Set();
+    }
+  }
+
+  #startWatching(): void {
+    this.#hasSynced = true;
+    this.#monitor.start();
+    this.#subscription ??= this.#dependencies.watchForeignChanges?.((change) => this.#watch.take(change));
+  }
+
+  #foreignChange(what: string): void {
+    this.#state = undefined;
+    this.#options.onForeignChange?.(what);
+  }
+}

@@ -1,0 +1,194 @@
+import type { IpFamily } from '../../base/ip.ts';
+import { IptablesError, iptablesFailure, isAbsent } from './iptables-error.ts';
+import {
+  type IptablesBackend,
+  type IptablesFeatures,
+  type IptablesPrograms,
+  iptablesFeatures,
+  iptablesPrograms,
+  parseIptablesVersion,
+} from './iptables-version.ts';
+import { processRunner, type RunProgram } from './run-program.ts';
+import { readChainName } from './save-text.ts';
+
+export type IptablesTable = 'filter' | 'nat' | 'mangle';
+
+/**
+ * The packet filter of one family, through the iptables programs of one back-end. Calls run one after the other.
+ * All methods throw {@link IptablesError}.
+ */
+export interface Iptables {
+  readonly family: IpFamily;
+  readonly backend: IptablesBackend;
+  readonly features: IptablesFeatures;
+  /**
+   * Feeds `iptables-restore --noflush --counters`: what the input does not name stays. Each `*table … COMMIT` block is
+   * one transaction; blocks before a refused one stay applied. The input is read while the program runs.
+   */
+  restore(input: Iterable<string>, table?: IptablesTable): Promise<void>;
+  /** Names of all chains of a table, built-in ones included. The table is created where it does not exist. */
+  listChains(table: IptablesTable): Promise<readonly string[]>;
+  hasChain(table: IptablesTable, chain: string): Promise<boolean>;
+  /** Returns whether the chain is new. */
+  createChain(table: IptablesTable, chain: string): Promise<boolean>;
+  /** Removes an empty chain that nothing refers to; harmless where there is none. */
+  destroyChain(table: IptablesTable, chain: string): Promise<void>;
+  hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean>;
+  /** Returns whether there was one. */
+  destroyRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean>;
+  /** Whether the kernel has NAT for this family. */
+  isUsable(): Promise<boolean>;
+}
+
+export interface IptablesOptions {
+  readonly family: IpFamily;
+  /** `undefined`: whatever `iptables` is on this host. */
+  readonly backend?: IptablesBackend | undefined;
+  readonly run?: RunProgram;
+  /** Milliseconds after which a program is killed. A restore of very many rules can take minutes. */
+  readonly timeout?: number;
+}
+
+/**
+ * Asks the program for its version. A version text that cannot be read gives an {@link Iptables} without features
+ * (spec B.2.4). Throws where the program cannot be run.
+ */
+export async function openIptables(options: IptablesOptions): Promise<Iptables> {
+  const run = options.run ?? processRunner();
+  const timeout = options.timeout ?? 10 * 60_000;
+  const programs = iptablesPrograms(options.family, options.backend);
+  const result = await run(programs.iptables, ['--version'], { timeout });
+  if (result.exitStatus !== 0) throw iptablesFailure(programs.iptables, result.exitStatus, result.stderr);
+  const version = parseIptablesVersion(result.stdout);
+  return new ProgramIptables({
+    family: options.family,
+    backend: options.backend ?? version?.backend ?? 'legacy',
+    features: iptablesFeatures(version),
+    programs,
+    run,
+    timeout,
+  });
+}
+
+interface Parts {
+  readonly family: IpFamily;
+  readonly backend: IptablesBackend;
+  readonly features: IptablesFeatures;
+  readonly programs: IptablesPrograms;
+  readonly run: RunProgram;
+  readonly timeout: number;
+}
+
+class ProgramIptables implements Iptables {
+  readonly family: IpFamily;
+  readonly backend: IptablesBackend;
+  readonly features: IptablesFeatures;
+  readonly #parts: Parts;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.family = parts.family;
+    this.backend = parts.backend;
+    this.features = parts.features;
+  }
+
+  restore(input: Iterable<string>, table?: IptablesTable): Promise<void> {
+    const only = table === undefined ? [] : ['-T', table];
+    const args = [...this.features.restoreWait, ...only, '--noflush', '--counters'];
+    return this.#exclusive(async () => {
+      await this.#run(this.#parts.programs.restore, args, { input });
+    });
+  }
+
+  listChains(table: IptablesTable): Promise<readonly string[]> {
+    return this.#exclusive(async () => {
+      const chains: string[] = [];
+      // Chains are listed before rules; of what may be hundreds of thousands of rules none is wanted.
+      const onLine = (line: string) => {
+        const chain = readChainName(line);
+        if (chain !== undefined) chains.push(chain);
+        return !line.startsWith('-A');
+      };
+      await this.#run(this.#parts.programs.save, ['-t', table], { onLine });
+      return chains;
+    });
+  }
+
+  hasChain(table: IptablesTable, chain: string): Promise<boolean> {
+    return this.#exclusive(() => this.#succeeds('-S', chain, '-t', table));
+  }
+
+  createChain(table: IptablesTable, chain: string): Promise<boolean> {
+    return this.#exclusive(() => this.#succeeds('-N', chain, '-t', table));
+  }
+
+  destroyChain(table: IptablesTable, chain: string): Promise<void> {
+    return this.#exclusive(() => this.#ifPresent('-X', chain, '-t', table)).then(() => undefined);
+  }
+
+  hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
+    return this.#exclusive(() => this.#hasRule(table, chain, args));
+  }
+
+  destroyRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
+    return this.#exclusive(async () => {
+      if (!(await this.#hasRule(table, chain, args))) return false;
+      return this.#ifPresent('-D', chain, '-t', table, ...args);
+    });
+  }
+
+  isUsable(): Promise<boolean> {
+    return this.hasChain('nat', 'POSTROUTING').catch(() => false);
+  }
+
+  async #hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
+    try {
+      return await this.#succeeds('-C', chain, '-t', table, ...args);
+    } catch (error) {
+      // A jump to a chain that does not exist is refused with another status than an absent rule.
+      if (isAbsent(error)) return false;
+      throw error;
+    }
+  }
+
+  /** True for status 0, false for status 1, by which the program says no. */
+  async #succeeds(...args: readonly string[]): Promise<boolean> {
+    try {
+      await this.#run(this.#parts.programs.iptables, [...this.features.wait, ...args], {});
+      return true;
+    } catch (error) {
+      if (error instanceof IptablesError && error.detail.code === 'IPTABLES_REFUSED') {
+        if (error.detail.exitStatus === 1) return false;
+      }
+      throw error;
+    }
+  }
+
+  async #ifPresent(...args: readonly string[]): Promise<boolean> {
+    try {
+      await this.#run(this.#parts.programs.iptables, [...this.features.wait, ...args], {});
+      return true;
+    } catch (error) {
+      if (isAbsent(error)) return false;
+      throw error;
+    }
+  }
+
+  async #run(
+    program: string,
+    args: readonly string[],
+    options: { input?: Iterable<string>; onLine?: (line: string) => boolean },
+  ): Promise<void> {
+    const result = await this.#parts.run(program, args, { ...options, timeout: this.#parts.timeout });
+    if (result.exitStatus !== 0) {
+      throw iptablesFailure(program, result.exitStatus, result.stderr + result.stdout);
+    }
+  }
+
+  #exclusive<T>(action: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(action, action);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}
