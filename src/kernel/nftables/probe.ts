@@ -1,6 +1,6 @@
 import { errorCode } from '../../base/fairlead-error.ts';
 import { NftablesError } from './nftables-error.ts';
-import type { BaseChain, Family, NftMap, NftObject, NftSet, Rule } from './objects.ts';
+import type { BaseChain, Chain, Family, NftMap, NftObject, NftSet, Rule } from './objects.ts';
 import { PackedElements } from './packed-elements.ts';
 import {
   ctState,
@@ -96,7 +96,7 @@ interface Probe {
 
 function probes(family: Family): Probe[] {
   const address = family === 'ip' ? 'ipv4_addr' : 'ipv6_addr';
-  const chain = (base: BaseChain): NftObject => ({ kind: 'chain', name: 'base', base });
+  const chain = (base: BaseChain): Chain => ({ kind: 'chain', name: 'base', base });
   const rule = (...statements: Statement[]): Rule => ({ kind: 'rule', chain: 'base', statements });
   const filter = chain({ type: 'filter', hook: 'input', priority: 0 });
   const dnatHook = chain({ type: 'nat', hook: 'prerouting', priority: -100 });
@@ -128,7 +128,11 @@ function probes(family: Family): Probe[] {
   return [
     { name: 'tables', option: 'CONFIG_NF_TABLES', objects: [] },
     { name: 'filter chains', option: 'CONFIG_NF_TABLES_IPV4/IPV6', objects: [filter] },
-    { name: 'nat chains', option: 'CONFIG_NFT_NAT', objects: [dnatHook, postrouting] },
+    {
+      name: 'nat chains',
+      option: 'CONFIG_NFT_NAT',
+      objects: [dnatHook, { ...postrouting, name: 'base-postrouting' }],
+    },
     {
       name: 'comments on tables, chains and sets',
       option: 'Linux 5.10',

@@ -1,5 +1,7 @@
 import { durationText } from '../duration.ts';
+import { slotsFor } from '../expr/register.ts';
 import type { Selector } from '../selector/selector.ts';
+import type { Load } from '../selector/selector-expr.ts';
 import { selectorsText } from '../selector/selector-text.ts';
 import type { StatementCodec } from './codec.ts';
 
@@ -34,17 +36,22 @@ export const updateCodec: StatementCodec<UpdateStatement> = {
   },
 
   recognize(cursor) {
-    const key = cursor.takeKey();
-    if (key === undefined) return undefined;
-    const data = cursor.takeKey();
+    // Key and data may sit in adjacent registers, so that they look like one concatenation.
+    const loads = [...(cursor.takeKey()?.loads ?? []), ...(cursor.takeKey()?.loads ?? [])];
     const dynset = cursor.take('dynset');
-    if (dynset === undefined || dynset.keyReg !== key.slot || dynset.dataReg !== data?.slot) return undefined;
+    if (dynset === undefined) return undefined;
+    const { dataReg } = dynset;
+    const dataAt = dataReg === undefined ? loads.length : loads.findIndex((load) => load.slot === dataReg);
+    const key = loads.slice(0, dataAt);
+    const data = loads.slice(dataAt);
+    if (dataAt <= 0 || key[0]!.slot !== dynset.keyReg || !isAdjacent(key) || !isAdjacent(data))
+      return undefined;
     return {
       kind: 'update',
       op: dynset.op,
       set: dynset.set,
-      key: key.selectors,
-      ...(data === undefined ? {} : { data: data.selectors }),
+      key: key.map((load) => load.selector),
+      ...(dataReg === undefined ? {} : { data: data.map((load) => load.selector) }),
       ...(dynset.timeoutMs === undefined ? {} : { timeoutMs: dynset.timeoutMs }),
     };
   },
@@ -55,3 +62,6 @@ export const updateCodec: StatementCodec<UpdateStatement> = {
     return `${op} @${set} { ${selectorsText(key)}${timeout}${value} }`;
   },
 };
+
+const isAdjacent = (loads: readonly Load[]): boolean =>
+  loads.every((load, i) => i === 0 || load.slot === loads[i - 1]!.slot + slotsFor(loads[i - 1]!.length));
