@@ -175,9 +175,9 @@ describe('never another value than the library', () => {
         plain += 1;
         expect(read).toEqual(byLibrary(text));
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
-    expect(plain).toBeGreaterThan(300);
+    expect(plain).toBeGreaterThan(100);
   });
 
   test('for manifests with a few characters changed', () => {
@@ -230,8 +230,8 @@ describe('never another value than the library', () => {
         plain += 1;
         expect(read).toEqual(byLibrary(text));
       }),
-      { numRuns: 6000 },
+      { numRuns: 1500 },
     );
-    expect(plain).toBeGreaterThan(500);
+    expect(plain).toBeGreaterThan(100);
   });
 });

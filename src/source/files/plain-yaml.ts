@@ -49,7 +49,7 @@ class PlainYamlReader {
       if (colon < 0) throw notPlain;
       const key = plainKey(this.#content.slice(0, colon));
       if (Object.hasOwn(mapping, key) || key === '__proto__') throw notPlain;
-      mapping[key] = this.#value(this.#content.slice(colon + 1).trimStart(), indent, true);
+      mapping[key] = this.#value(contentFrom(this.#content, colon + 1), indent, true);
     }
     if (this.#indent > indent) throw notPlain;
     return mapping;
@@ -58,7 +58,7 @@ class PlainYamlReader {
   #sequence(indent: number): unknown[] {
     const sequence: unknown[] = [];
     while (this.#indent === indent && isSequenceEntry(this.#content)) {
-      const rest = this.#content.slice(1).trimStart();
+      const rest = contentFrom(this.#content, 1);
       if (isSequenceEntry(rest)) throw notPlain;
       if (startsMapping(rest)) {
         this.#indent = indent + this.#content.length - rest.length;
@@ -98,7 +98,8 @@ class PlainYamlReader {
       this.#next = end + 1;
       if (start === end || text.charCodeAt(start) === 35) continue;
       this.#indent = start - lineStart;
-      this.#content = text.slice(start, end).trimEnd();
+      while (text.charCodeAt(end - 1) === 32) end--;
+      this.#content = text.slice(start, end);
       if (this.#indent === 0 && (this.#content.startsWith('...') || this.#content.startsWith('---')))
         throw notPlain;
       return;
@@ -108,15 +109,24 @@ class PlainYamlReader {
   }
 }
 
+/** The content from a position on, without leading spaces. */
+function contentFrom(content: string, from: number): string {
+  let at = from;
+  while (content.charCodeAt(at) === 32) at++;
+  return content.slice(at);
+}
+
 function isSequenceEntry(content: string): boolean {
   return content.charCodeAt(0) === 45 && (content.length === 1 || content.charCodeAt(1) === 32);
 }
 
 /** Where the colon behind a key is; -1 where there is none. */
 function keyEnd(content: string): number {
-  const inside = content.indexOf(': ');
-  if (inside >= 0) return inside;
-  return content.endsWith(':') ? content.length - 1 : -1;
+  const last = content.length - 1;
+  for (let at = content.indexOf(':'); at >= 0; at = content.indexOf(':', at + 1)) {
+    if (at === last || content.charCodeAt(at + 1) === 32) return at;
+  }
+  return -1;
 }
 
 function startsMapping(rest: string): boolean {
@@ -126,6 +136,7 @@ function startsMapping(rest: string): boolean {
 const keyPattern = /^[A-Za-z.][^\s#]*$/;
 
 function plainKey(key: string): string {
+  if (isSimple(key) && key.length > longestWord && isLetter(key.charCodeAt(0))) return key;
   if (keyPattern.test(key) && resolve(key) === key) return key;
   throw notPlain;
 }
@@ -136,6 +147,7 @@ const singleQuoted = /^'((?:[^']|'')*)'(?: +#.*)?$/;
 const indicators = '?:,[]{}#&*!|>\'"%@`';
 
 function scalar(text: string): unknown {
+  if (isSimple(text)) return resolve(text);
   const first = text[0]!;
   if (first === '"') {
     if (!doubleQuoted.test(text)) throw notPlain;
@@ -165,6 +177,25 @@ function commentStart(text: string): number {
   return text.length;
 }
 
+/**
+ * Whether a text has only letters, digits, `.`, `/`, `_` and inner `-`: a plain scalar whatever stands around it. Most
+ * keys and values of manifests are of this kind.
+ */
+function isSimple(text: string): boolean {
+  if (text.charCodeAt(0) === 45) return false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if ((code >= 45 && code <= 57) || isLetter(code) || code === 95) continue;
+    return false;
+  }
+  return true;
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+}
+
+const longestWord = 'false'.length;
 const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['~', null],
   ...['null', 'Null', 'NULL'].map((word) => [word, null] as const),
@@ -174,9 +205,9 @@ const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 
 /** The value of a plain scalar in the core schema of YAML 1.2; numbers other than decimal integers are left alone. */
 function resolve(plain: string): unknown {
-  const first = plain.charCodeAt(0);
-  const isLetter = (first >= 65 && first <= 90) || (first >= 97 && first <= 122);
-  if (isLetter || plain === '~') return words.has(plain) ? words.get(plain) : plain;
+  if (isLetter(plain.charCodeAt(0)) || plain === '~') {
+    return plain.length <= longestWord && words.has(plain) ? words.get(plain) : plain;
+  }
   if (/^-?[1-9][0-9]*$|^0$/.test(plain)) {
     const number = Number(plain);
     if (Number.isSafeInteger(number)) return number;
