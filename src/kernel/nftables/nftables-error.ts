@@ -16,7 +16,10 @@ export interface FailedOperation {
 
 /** What went wrong between us and nf_tables. */
 export type NftablesErrorDetail =
-  /** The kernel refused the transaction; nothing was changed. `failed` has at least one entry. */
+  /**
+   * The kernel refused the transaction; nothing was changed. `failed` is empty when each operation is fine but the
+   * outcome is not, e.g. chains that lead back to themselves.
+   */
   | {
       readonly code: 'NFT_OPERATION_FAILED';
       readonly family: string;

@@ -1,4 +1,4 @@
-import { EBUSY, EEXIST, EINVAL, ENOENT, ERANGE } from '../../native/errno.ts';
+import { EBUSY, EEXIST, EINVAL, ENOENT, EOPNOTSUPP, ERANGE } from '../../native/errno.ts';
 import { layoutLength, layoutTypeId, layoutTypes } from '../layout.ts';
 import type {
   Chain,
@@ -160,7 +160,7 @@ export class FakeTable {
       base?.type === chain.base.type &&
       base.hook === chain.base.hook &&
       base.priority === chain.base.priority;
-    if (!same) throw new Refusal(EEXIST, `chain ${chain.name} exists with other properties`);
+    if (!same) throw new Refusal(EOPNOTSUPP, `chain ${chain.name} exists with other properties`);
     const updated = { ...existing.chain, base: { ...base, ...chain.base } };
     this.chains.set(chain.name, { chain: updated, rules: existing.rules });
   }
@@ -206,7 +206,7 @@ export class FakeTable {
     }
     const target = verdict && verdictChain(verdict);
     if (target !== undefined && this.#chain(target).chain.base !== undefined) {
-      throw new Refusal(EINVAL, `${target} is a base chain`);
+      throw new Refusal(EOPNOTSUPP, `${target} is a base chain`);
     }
     const key = rows.keyText(row);
     const existing = elements.get(key);

@@ -4,14 +4,13 @@ import { verdictChain } from '../verdict.ts';
 import { type FakeTable, Refusal } from './fake-table.ts';
 import { ruleChains } from './rule-references.ts';
 
-const ELOOP = 40;
 const EMLINK = 31;
 /** NFT_JUMP_STACK_SIZE. */
 const MAX_DEPTH = 16;
 
 /**
- * What the kernel checks before it commits: from each base chain no loop is reachable, jumps are less than 16 deep,
- * and statements stand where they work: masquerade in nat postrouting, dnat in nat prerouting and output, reject
+ * What the kernel checks before it commits: from each base chain no loop is reachable and jumps are less than 16 deep
+ * (EMLINK for both), and statements stand where they work: masquerade in nat postrouting, dnat in nat prerouting and output, reject
  * in input, forward, output and (since Linux 5.9) prerouting.
  */
 export function validateTable(table: FakeTable): void {
@@ -27,7 +26,7 @@ function walk(
   path: readonly string[],
   seen: Set<string>,
 ): void {
-  if (path.includes(name)) throw new Refusal(ELOOP, `chain ${name} leads back to itself`);
+  if (path.includes(name)) throw new Refusal(EMLINK, `chain ${name} leads back to itself`);
   if (path.length >= MAX_DEPTH)
     throw new Refusal(EMLINK, `chain ${name} is more than ${MAX_DEPTH} jumps deep`);
   // The same chain at the same depth cannot show anything new.
