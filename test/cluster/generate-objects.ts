@@ -15,6 +15,8 @@ export interface ClusterShape {
   readonly nodePortEvery?: number;
   /** Every nth Service has a UDP port in place of the TCP one; 0: none. */
   readonly udpEvery?: number;
+  /** Whether Services and slices carry `metadata.managedFields`, as all objects of a real cluster do. */
+  readonly managedFields?: boolean;
 }
 
 const slicesHoldAtMost = 100;
@@ -61,7 +63,13 @@ export function serviceObject(index: number, shape: ClusterShape): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name, namespace, creationTimestamp: timestamp(index), labels: { app: name } },
+    metadata: {
+      name,
+      namespace,
+      creationTimestamp: timestamp(index),
+      labels: { app: name },
+      ...managedBy(shape, 'v1', index, serviceFields),
+    },
     spec: {
       ports: [
         {
@@ -122,12 +130,52 @@ export function* sliceObjects(
           'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
           'kubernetes.io/service-name': name,
         },
+        ...managedBy(shape, 'discovery.k8s.io/v1', index, sliceFields),
       },
       addressType: family,
       endpoints,
       ports: [{ name: 'http', protocol: protocolOf(index, shape), port: 8080 }],
     };
   }
+}
+
+const serviceFields = {
+  'f:metadata': { 'f:labels': { '.': {}, 'f:app': {} } },
+  'f:spec': {
+    'f:internalTrafficPolicy': {},
+    'f:ports': {
+      '.': {},
+      'k:{"port":80,"protocol":"TCP"}': {
+        '.': {},
+        'f:name': {},
+        'f:port': {},
+        'f:protocol': {},
+        'f:targetPort': {},
+      },
+    },
+    'f:selector': {},
+    'f:sessionAffinity': {},
+    'f:type': {},
+  },
+};
+const sliceFields = {
+  'f:addressType': {},
+  'f:endpoints': {},
+  'f:metadata': {
+    'f:labels': {
+      '.': {},
+      'f:endpointslice.kubernetes.io/managed-by': {},
+      'f:kubernetes.io/service-name': {},
+    },
+  },
+  'f:ports': {},
+};
+
+function managedBy(shape: ClusterShape, apiVersion: string, index: number, fieldsV1: object): object {
+  if (shape.managedFields !== true) return {};
+  const time = timestamp(index);
+  const entry = { manager: 'kube-controller-manager', operation: 'Update', apiVersion, time };
+  return { managedFields: [{ ...entry, fieldsType: 'FieldsV1', fieldsV1 }] };
 }
 
 function nodeObject(number: number, shape: ClusterShape): KubeObject {

@@ -10,7 +10,8 @@ import { readObjects } from './read-objects.ts';
 import { resources } from './resources.ts';
 
 const usage = `usage: node test/cluster/main.ts [--host ADDRESS] [--port N] [--control-port N] [--objects DIR]
-         [--generate services=N,endpoints=N[,local=N][,nodes=N][,dualStack=true][,nodePortEvery=N][,udpEvery=N]]
+         [--generate services=N,endpoints=N[,local=N][,nodes=N][,dualStack=true][,nodePortEvery=N][,udpEvery=N]
+                    [,managedFields=true]]
          [--token TOKEN] [--tls] [--kubeconfig FILE] [--watch-list served|refused|ignored] [--no-protobuf]`;
 
 const { values: flags } = parseArgs({
@@ -76,10 +77,19 @@ async function run(): Promise<void> {
 function parseShape(text: string): ClusterShape {
   const entries = text.split(',').map((pair) => {
     const [key = '', value = ''] = pair.split('=');
-    const known = ['services', 'endpoints', 'local', 'nodes', 'dualStack', 'nodePortEvery', 'udpEvery'];
+    const known = [
+      'services',
+      'endpoints',
+      'local',
+      'nodes',
+      'dualStack',
+      'nodePortEvery',
+      'udpEvery',
+      'managedFields',
+    ];
     if (!known.includes(key))
       throw new RangeError(`--generate: unknown key ${JSON.stringify(key)}\n${usage}`);
-    return [key, key === 'dualStack' ? value === 'true' : Number(value)];
+    return [key, key === 'dualStack' || key === 'managedFields' ? value === 'true' : Number(value)];
   });
   return { services: 0, endpoints: 0, ...(Object.fromEntries(entries) as Partial<ClusterShape>) };
 }
