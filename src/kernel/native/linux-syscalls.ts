@@ -60,11 +60,10 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
     // koffi calls back without a callback scope, so promise jobs queued there would wait for the next event;
     // setImmediate runs right after, in a scope of its own.
     watchReadable(fd, onReadable) {
-      let open = true;
       let scheduled = false;
       const run = () => {
         scheduled = false;
-        if (open) onReadable();
+        if (openWatches.has(close)) onReadable();
       };
       const handle = koffi.node.poll(fd, { readable: true }, () => {
         if (scheduled) return;
@@ -72,13 +71,24 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
         setImmediate(run);
       });
       handle.unref();
-      return {
-        close() {
-          if (!open) return;
-          open = false;
-          handle.close();
-        },
+      const close = () => {
+        if (openWatches.delete(close)) handle.close();
       };
+      closeAtExit(close);
+      return { close };
     },
   };
+}
+
+const openWatches = new Set<() => void>();
+let hooked = false;
+
+/** A watch that fires while Node takes itself down would call into an engine that is gone, and abort the process. */
+function closeAtExit(close: () => void): void {
+  openWatches.add(close);
+  if (hooked) return;
+  hooked = true;
+  process.once('exit', () => {
+    for (const closeWatch of openWatches) closeWatch();
+  });
 }

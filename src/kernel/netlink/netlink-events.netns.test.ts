@@ -103,6 +103,7 @@ test('lost events are reported', async () => {
 
 test('an open watch neither keeps the process alive nor holds up its exit', () => {
   const code = (end: string) => `
+    import { execFileSync } from 'node:child_process';
     import { openNetlinkSocket } from '${import.meta.dirname}/netlink-socket.ts';
     import { watchNetlinkEvents } from '${import.meta.dirname}/netlink-events.ts';
     const socket = openNetlinkSocket(0);
@@ -119,6 +120,10 @@ test('an open watch neither keeps the process alive nor holds up its exit', () =
     return 0;
   };
   expect(run('')).toBe(0);
+  // With an event pending while Node takes itself down.
+  const event = 'execFileSync("ip", ["link", "set", "v0", "mtu", "1250"]);';
+  expect(namespace.inside(() => run(event))).toBe(0);
+  expect(namespace.inside(() => run(`${event} process.exit(7);`))).toBe(7);
   expect(run('setTimeout(() => process.exit(7), 20);')).toBe(7);
   expect(run('setTimeout(() => { throw new Error("x"); }, 20);')).toBe(1);
 });
