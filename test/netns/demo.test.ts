@@ -51,8 +51,8 @@ describe('the demo', () => {
   test.each(['Building', 'Starting', 'Inside the cluster'])(
     'SIGINT after "%s" leaves nothing behind',
     async (at) => {
-      const { code, leftOver } = await runDemo({}, at);
-      expect(code).toBe(130);
+      const { code, output, leftOver } = await runDemo({ MODE: 'nftables' }, at);
+      expect(code, output).toBe(130);
       expect(leftOver).toEqual([]);
     },
   );
