@@ -1,0 +1,159 @@
+import { DecodeError } from '../../kube/decode-error.ts';
+import { ApiError, httpStatusOf, isExpired, isTooLargeVersion } from './api-error.ts';
+import { CredentialsError } from './credentials-error.ts';
+
+/** What a reflector was doing when it failed. */
+export interface Attempt {
+  /** Everything was being asked for, by a list or a watch. */
+  readonly isListing: boolean;
+  readonly usesWatchList: boolean;
+  /** The server may lack the resource. */
+  readonly isOptional: boolean;
+  readonly asksForJson: boolean;
+}
+
+/** How it goes on. */
+export interface Recovery {
+  readonly message: string;
+  /** Ask for everything again, see first whether the server still knows our version, or do again what failed. */
+  readonly next: 'list' | 'verify' | 'watch';
+  /** Without any delay. Only for what cannot repeat itself. */
+  readonly immediately: boolean;
+  /** Wait at least this long, whatever the back-off says. */
+  readonly minDelayMs: number;
+  /** Ask for no particular version. */
+  readonly askLatest: boolean;
+  readonly withoutWatchList: boolean;
+  readonly useJson: boolean;
+  /** There is no such resource, so there is nothing to wait for. */
+  readonly absent: boolean;
+  /** Part of normal operation, not worth a warning. */
+  readonly isNormal: boolean;
+}
+
+const defaults: Recovery = {
+  message: '',
+  next: 'watch',
+  immediately: false,
+  minDelayMs: 0,
+  askLatest: false,
+  withoutWatchList: false,
+  useJson: false,
+  absent: false,
+  isNormal: false,
+};
+
+/** How often a server without the ServiceCIDR API is asked again. */
+const absentDelayMs = 10 * 60_000;
+
+/** Decides how a reflector goes on after a failure. Pure: the table of operations 3.8 and of client-go's reflector. */
+export function recoveryFor(error: unknown, attempt: Attempt): Recovery {
+  if (error instanceof DecodeError) return afterDecodeError(error);
+  if (error instanceof CredentialsError) return { ...defaults, message: 'No credentials for the API server' };
+  if (!(error instanceof ApiError))
+    return { ...defaults, next: 'verify', message: 'Unexpected failure of the API watch' };
+  switch (error.detail.code) {
+    case 'API_STATUS':
+      return afterStatus(error, attempt);
+    case 'API_CONNECTION':
+      return { ...defaults, next: 'verify', message: 'The connection to the API server failed' };
+    case 'API_SILENT':
+      // Silence where initial events should flow without pause: the server takes no notice of sendInitialEvents.
+      return {
+        ...defaults,
+        next: 'verify',
+        withoutWatchList: attempt.usesWatchList,
+        message: 'The API server has gone silent',
+      };
+    case 'API_WATCH_ENDED_EARLY':
+      return { ...defaults, next: 'verify', message: 'The API server ended a watch at once' };
+    case 'API_HISTORY_RESET':
+      return {
+        ...defaults,
+        next: 'list',
+        askLatest: true,
+        message: "The API server's history went back (restored from a backup?); reading everything again",
+      };
+    case 'API_CONTENT_TYPE':
+      return { ...defaults, next: 'verify', message: 'The API server answered in an unknown format' };
+  }
+}
+
+function afterStatus(error: ApiError, attempt: Attempt): Recovery {
+  const minDelayMs = (error.detail.code === 'API_STATUS' && error.detail.retryAfterMs) || 0;
+  const httpStatus = httpStatusOf(error);
+  if (isExpired(error)) {
+    return {
+      ...defaults,
+      next: 'list',
+      // A list that is itself too old asked for a version that is gone.
+      askLatest: attempt.isListing,
+      minDelayMs,
+      isNormal: true,
+      message: 'The version to watch from is too old; reading everything again',
+    };
+  }
+  if (isTooLargeVersion(error)) {
+    return {
+      ...defaults,
+      next: 'list',
+      askLatest: true,
+      minDelayMs,
+      message: 'The API server has not come as far as our version; reading everything again',
+    };
+  }
+  switch (httpStatus) {
+    case 400:
+    case 422:
+      if (!attempt.usesWatchList) break;
+      return {
+        ...defaults,
+        next: 'list',
+        immediately: true,
+        withoutWatchList: true,
+        isNormal: true,
+        message: 'The API server does not stream lists; reading pages',
+      };
+    case 401:
+      return { ...defaults, minDelayMs, message: 'The API server does not accept our credentials (401)' };
+    case 403:
+      return {
+        ...defaults,
+        minDelayMs,
+        message: 'Our credentials lack a permission (403); see the ClusterRole system:node-proxier',
+      };
+    case 404:
+      if (!attempt.isOptional) break;
+      return {
+        ...defaults,
+        next: 'list',
+        absent: true,
+        minDelayMs: absentDelayMs,
+        isNormal: true,
+        message: 'The API server does not have this resource',
+      };
+    case 406:
+    case 415:
+      if (attempt.asksForJson) break;
+      return {
+        ...defaults,
+        immediately: true,
+        useJson: true,
+        isNormal: true,
+        message: 'The API server does not speak protobuf; asking for JSON',
+      };
+  }
+  return { ...defaults, minDelayMs, message: 'The API server refused a request' };
+}
+
+function afterDecodeError(error: DecodeError): Recovery {
+  // Cut within a frame: what came before is in force, go on from there. Anything else would come again.
+  if (error.detail.code === 'DECODE_TRUNCATED') {
+    return { ...defaults, next: 'verify', message: 'The connection to the API server was cut' };
+  }
+  return {
+    ...defaults,
+    next: 'list',
+    message: 'The answer of the API server cannot be read; reading everything again',
+  };
+}
