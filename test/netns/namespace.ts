@@ -1,8 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync } from 'node:fs';
 import { linuxSyscalls } from '../../src/kernel/native/linux-syscalls.ts';
 
 const CLONE_NEWNET = 0x4000_0000;
+const DIRECTORY = '/run/netns';
 
 /**
  * A network namespace for a test, with loopback up. Needs root and iproute2.
@@ -26,13 +27,14 @@ export class Namespace {
     this.name = name;
   }
 
-  /** Creates the namespace; one of the same name that an aborted run left behind is replaced. */
-  static create(name: string): Namespace {
-    try {
-      execFileSync('ip', ['netns', 'delete', name], { stdio: 'ignore' });
-    } catch {
-      // There was none.
+  /** Creates a namespace whose name starts with `prefix`; those that runs which were killed left behind are removed. */
+  static create(prefix: string): Namespace {
+    for (const name of existsSync(DIRECTORY) ? readdirSync(DIRECTORY) : []) {
+      const owner = name.startsWith(`${prefix}-`) ? name.slice(prefix.length + 1) : '';
+      if (/^[0-9]+$/.test(owner) && !existsSync(`/proc/${owner}`))
+        execFileSync('ip', ['netns', 'delete', name]);
     }
+    const name = `${prefix}-${process.pid}`;
     execFileSync('ip', ['netns', 'add', name]);
     const namespace = new Namespace(name);
     namespace.run('ip', 'link', 'set', 'lo', 'up');
@@ -65,7 +67,7 @@ export class Namespace {
   inside<Result>(work: () => Result): Result {
     const { setns } = linuxSyscalls();
     const home = openSync('/proc/thread-self/ns/net', 'r');
-    const target = openSync(`/run/netns/${this.name}`, 'r');
+    const target = openSync(`${DIRECTORY}/${this.name}`, 'r');
     try {
       if (setns(target, CLONE_NEWNET) < 0) throw new Error(`cannot enter network namespace ${this.name}`);
       const result = work();

@@ -34,7 +34,8 @@ export interface Syscalls {
 export interface ReadableWatcher {
   /**
    * Calls `onReadable` on the event loop while `fd` has something to read (level-triggered: again and again until it
-   * is drained). The watch does not keep the process alive. It must be closed before the descriptor is.
+   * is drained). The watch does not keep the process alive. It must be closed before the descriptor is, and before the
+   * worker ends if this is not the main thread.
    */
   watchReadable(fd: number, onReadable: () => void): { close(): void };
 }
