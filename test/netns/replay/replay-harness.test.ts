@@ -41,6 +41,16 @@ async function replay(
   return { ...result, proxy };
 }
 
+/** Fewer requests: where some of them time out, all have to be waited for. */
+function shortened(name: string): Scenario {
+  const full = loadScenario(name);
+  return { ...full, probes: full.probes.map((probe) => ({ ...probe, count: Math.min(probe.count, 8) })) };
+}
+
+function expectPass(result: ScenarioResult): void {
+  if (result.failures.length > 0) expect.fail(fullReport(result));
+}
+
 function prefix(match: string, statements: readonly string[]): string[] {
   return statements.map((statement) => `${match} ${statement}`);
 }
@@ -59,12 +69,12 @@ describe('right rules pass', () => {
     ['direct-traffic', { nat: [] }],
   ])('%s', async (name, rules) => {
     const result = await replay(name, rules);
-    expect(result.failures, fullReport(result)).toEqual([]);
+    expectPass(result);
   });
 
   test('unhandled: the packet leaves the node with the service address in it', async () => {
     const result = await replay(loadScenario('clusterip-unallocated'), { nat: [] }, 'iptables');
-    expect(result.failures, fullReport(result)).toEqual([]);
+    expectPass(result);
   });
 
   test('steps: rules follow the objects', async () => {
@@ -84,7 +94,7 @@ describe('right rules pass', () => {
     const result = await replay('last-endpoint-leaves', (step) =>
       (step % 2 === 0 && step < 5) || step === 7 ? served : refused,
     );
-    expect(result.failures, fullReport(result)).toEqual([]);
+    expectPass(result);
   });
 });
 
@@ -135,7 +145,7 @@ describe('wrong rules fail, and the report says how', () => {
       /saw source/,
     ],
   ])('%s', async (_, name, rules, reason) => {
-    const result = await replay(name, rules);
+    const result = await replay(shortened(name), rules);
     expect(result.failures).not.toEqual([]);
     expect(fullReport(result)).toMatch(reason);
     expect(fullReport(result)).toContain('table inet scripted');
@@ -204,7 +214,7 @@ describe('the order of a step', () => {
       { name: 'order', about: '', modes: [], objects, probes: [probe('served')], steps },
       (step) => (step === 2 ? REFUSE : { nat: prefix(WEB, ['dnat ip to 10.244.1.2:8080']) }),
     );
-    expect(result.failures, fullReport(result)).toEqual([]);
+    expectPass(result);
     expect(proxy.starts.map(({ mode, config }) => [mode, config['mode']])).toEqual([
       ['nftables', 'nftables'],
       ['iptables', 'iptables'],
