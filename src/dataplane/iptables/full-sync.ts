@@ -2,6 +2,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { Iptables } from '../../kernel/iptables/iptables.ts';
 import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
 import type { ProxyPlan } from '../../plan/proxy-plan.ts';
+import { findMissingJumps } from './base-chain-jumps.ts';
 import { decideChains, hasPlainName } from './chain-decisions.ts';
 import { isServicePortChain } from './chain-names.ts';
 import { chainsPerBlock } from './cleanup.ts';
@@ -17,9 +18,8 @@ import { type BaseChainJump, MARK_MASQ_CHAIN, POSTROUTING_CHAIN } from './top-le
 export interface FullSyncInput {
   readonly plan: ProxyPlan;
   readonly context: RuleContext;
+  /** Jumps that are not in place when the sync begins. */
   readonly missingJumps: readonly BaseChainJump[];
-  /** Chains of the nat table before. */
-  readonly existingChains: readonly string[];
   /** ServicePorts known to be refused, by key, with the reason. */
   readonly setAside: ReadonlyMap<string, string>;
 }
@@ -62,13 +62,16 @@ export async function fullSync(
     if (!hasPlainName(port)) setAside.set(key, BAD_NAME);
     else if (!setAside.has(key)) state.set(key, programPort(port, context));
   }
+  let { missingJumps } = input;
   for (let attempt = 1; ; attempt++) {
-    const staleChains = staleOf(input.existingChains, state);
+    // Blocks before the refused one stay applied, so each attempt looks again at what there is.
+    if (attempt > 1 && missingJumps.length > 0) missingJumps = await findMissingJumps(iptables);
+    const staleChains = staleOf(await existingChains(iptables, logger), state);
     const segments = () =>
       fullInput({
         state,
         context,
-        missingJumps: input.missingJumps,
+        missingJumps,
         staleChains,
         keepChains,
         chainsPerBlock: chainsPerBlock(iptables),
@@ -96,6 +99,15 @@ export async function fullSync(
         state.set(key, undefined);
       }
     }
+  }
+}
+
+async function existingChains(iptables: Iptables, logger: Logger): Promise<readonly string[]> {
+  try {
+    return await iptables.listChains('nat');
+  } catch (error) {
+    logger.error('cannot look for stale chains, none are deleted', error);
+    return [];
   }
 }
 

@@ -153,7 +153,7 @@ export class IptablesProxier implements Proxier {
     if (missingJumps.some((jump) => jump.to === FIREWALL_CHAIN) && !context.localhostNodePorts)
       await this.#iptables.createChain('filter', FIREWALL_CHAIN);
     const result = await fullSync(
-      { plan, context, missingJumps, existingChains: await this.#existingChains(), setAside },
+      { plan, context, missingJumps, setAside },
       {
         iptables: this.#iptables,
         logger: this.#dependencies.logger,
@@ -279,15 +279,6 @@ export class IptablesProxier implements Proxier {
       withoutLocalEndpoints: { internal: internalWithoutLocal, external: externalWithoutLocal },
       setAside: new Map([...this.#setAside].map(([key, { reason }]) => [key, reason])),
     };
-  }
-
-  async #existingChains(): Promise<readonly string[]> {
-    try {
-      return await this.#iptables.listChains('nat');
-    } catch (error) {
-      this.#dependencies.logger.error('cannot look for stale chains, none are deleted', error);
-      return [];
-    }
   }
 
   async #ensureCounters(): Promise<ReadonlySet<string>> {

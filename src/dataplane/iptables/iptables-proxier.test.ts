@@ -1,0 +1,410 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { iptablesFailure } from '../../kernel/iptables/iptables-error.ts';
+import type { Endpoint } from '../../model/endpoint.ts';
+import type { ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
+import type { RulesetChange } from './foreign-changes.ts';
+import type { SetAside } from './iptables-proxier.ts';
+import { FakeIptables } from './testing/fake-iptables.ts';
+import { applyChange, randomChange } from './testing/random-changes.ts';
+import { synced, testProxier } from './testing/synced.ts';
+import { TestCluster } from './testing/test-cluster.ts';
+import { baseChainJumps, jumpText } from './top-level-chains.ts';
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+function proxierOver(...args: Parameters<typeof testProxier>) {
+  const parts = testProxier(...args);
+  closers.push(() => parts.proxier.close());
+  return parts;
+}
+
+/** A dump in which the order of rules in shared chains does not count, except that the dispatch is last. */
+function normalized(tables: FakeIptables): string {
+  const lines = tables.dump().split('\n');
+  const shared = /^-A KUBE-(SERVICES|NODEPORTS|EXTERNAL-SERVICES|PROXY-FIREWALL) /;
+  const kept = lines.filter((line) => !line.includes('KUBE-PROXY-CANARY'));
+  const start = (line: string) => (shared.test(line) && !line.includes('must be the last') ? line : '');
+  const result: string[] = [];
+  let group: string[] = [];
+  for (const line of kept) {
+    if (start(line) !== '') group.push(line);
+    else {
+      result.push(...group.sort(), line);
+      group = [];
+    }
+  }
+  return result.join('\n');
+}
+
+function cluster(...names: string[]): TestCluster {
+  const made = new TestCluster();
+  for (const [index, name] of names.entries()) {
+    made
+      .service(`ns/${name}`, { clusterIP: `10.96.0.${index + 1}`, ports: [{ name: 'p80' }] })
+      .slice(`ns/${name}`, { p80: '80' }, [`10.0.${index + 1}.1`]);
+  }
+  return made;
+}
+
+describe('base chains', () => {
+  test('jumps come in kube-proxy’s order and survive later syncs unmoved', async () => {
+    const { proxier, iptables } = proxierOver();
+    iptables.write('filter', 'FORWARD', ['-j FOREIGN']);
+    iptables.write('filter', 'FOREIGN', []);
+    await proxier.sync(cluster('a').plan(), undefined);
+    const targets = (table: 'filter' | 'nat', chain: string) =>
+      iptables.rules(table, chain)!.map((rule) => rule.split(' ').at(-1));
+    const expected = {
+      INPUT: ['KUBE-FIREWALL', 'KUBE-PROXY-FIREWALL', 'KUBE-NODEPORTS', 'KUBE-EXTERNAL-SERVICES'],
+      FORWARD: ['KUBE-PROXY-FIREWALL', 'KUBE-FORWARD', 'KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'FOREIGN'],
+      OUTPUT: ['KUBE-FIREWALL', 'KUBE-PROXY-FIREWALL', 'KUBE-SERVICES'],
+    };
+    for (const [chain, rules] of Object.entries(expected)) expect(targets('filter', chain)).toEqual(rules);
+    expect(targets('nat', 'POSTROUTING')).toEqual(['KUBE-POSTROUTING']);
+    const before = iptables.dump();
+    await proxier.sync(cluster('a').plan(), undefined);
+    expect(iptables.dump()).toBe(before);
+    expect(iptables.rules('filter', 'KUBE-FIREWALL')).toEqual([]);
+  });
+
+  test('a jump that somebody removed comes back, and the report says so', async () => {
+    const { proxier, iptables } = proxierOver();
+    const plan = cluster('a').plan();
+    expect((await proxier.sync(plan, undefined)).repaired).toBeUndefined();
+    iptables.write('nat', 'PREROUTING', []);
+    expect((await proxier.sync(plan, undefined)).repaired).toContain('PREROUTING to KUBE-SERVICES');
+    expect(iptables.rules('nat', 'PREROUTING')).toHaveLength(1);
+  });
+});
+
+describe('partial sync', () => {
+  test('any sequence of changes ends where a full sync would', async () => {
+    for (const backend of ['nft', 'legacy'] as const) {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.array(randomChange, { maxLength: 4 }), { maxLength: 8 }),
+          async (syncs) => {
+            const changing = new TestCluster({ localhostNodePorts: true });
+            const { proxier, iptables } = testProxier({}, { iptables: new FakeIptables('IPv4', backend) });
+            await proxier.sync(changing.plan(), undefined);
+            for (const changes of syncs) {
+              for (const change of changes) applyChange(changing, change);
+              const { plan, diff } = changing.update();
+              const report = await proxier.sync(plan, diff);
+              expect(report.kind).toBe('partial');
+              const fresh = await synced(changing, { iptables: new FakeIptables('IPv4', backend) });
+              expect(normalized(iptables)).toBe(normalized(fresh));
+              const nat = iptables.dump().split('*nat')[1]!.split('*mangle')[0]!;
+              expect(nat.match(/^-A KUBE-/gm)!.length).toBe(report.rules.nat.total);
+            }
+            proxier.close();
+            expect(proxier.failures).toEqual({ restores: 0, partialSyncs: 0 });
+          },
+        ),
+        { numRuns: 60 },
+      );
+    }
+  });
+
+  test('nothing is written where nothing changes in the kernel', async () => {
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver();
+    await proxier.sync(changing.plan(), undefined);
+    const { plan, diff } = changing.slice('ns/a', { p80: '80', other: '81' }, ['10.0.1.1']).update();
+    expect(diff).toHaveLength(1);
+    const report = await proxier.sync(plan, diff);
+    expect(report.operations).toBe(0);
+    expect(iptables.inputs).toHaveLength(1);
+  });
+
+  test('a new endpoint costs its chain and the chain that spreads', async () => {
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver();
+    await proxier.sync(changing.plan(), undefined);
+    const { plan, diff } = changing.slice('ns/a', { p80: '80' }, ['10.0.1.1', '10.0.1.2']).update();
+    const report = await proxier.sync(plan, diff);
+    expect(report.rules.nat).toEqual({ total: 5 + 5 + 8, last: 5 });
+    const written = iptables.inputs.at(-1)!;
+    expect(written).toContain('--probability 0.5000000000');
+    expect(written).not.toContain('KUBE-SERVICES');
+    expect(written).not.toContain('*filter');
+  });
+
+  test('a Service that loses its endpoints goes from nat to filter in one run', async () => {
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver();
+    await proxier.sync(changing.plan(), undefined);
+    const { plan, diff } = changing.deleteSlice('ns/a').update();
+    await proxier.sync(plan, diff);
+    expect(iptables.inputs).toHaveLength(2);
+    expect(iptables.rules('filter', 'KUBE-SERVICES')).toHaveLength(1);
+    expect(iptables.inputs[1]!.match(/^-X/gm)).toHaveLength(2);
+  });
+
+  test('on the legacy back-end shared chains are written whole, with the dispatch at the end', async () => {
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', 'legacy') });
+    await proxier.sync(changing.plan(), undefined);
+    const { plan, diff } = changing
+      .service('ns/c', { clusterIP: '10.96.0.9', ports: [{ name: 'p80' }] })
+      .slice('ns/c', { p80: '80' }, ['10.0.3.1'])
+      .update();
+    await proxier.sync(plan, diff);
+    expect(iptables.inputs.at(-1)).toContain(':KUBE-SERVICES');
+    expect(iptables.inputs.at(-1)).not.toMatch(/^-[DI]/m);
+    expect(iptables.rules('nat', 'KUBE-SERVICES')!.at(-1)).toContain('must be the last rule');
+  });
+
+  test('without a known state a diff is answered with a full sync', async () => {
+    const changing = cluster('a');
+    const { proxier } = proxierOver();
+    const { plan, diff } = changing.update();
+    expect((await proxier.sync(plan, diff)).kind).toBe('full');
+  });
+
+  test('a foreign rule that holds a chain: the failure is counted and the next sync is full', async () => {
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver();
+    await proxier.sync(changing.plan(), undefined);
+    const [endpointOfB] = iptables.rules('nat', svc(iptables, 'ns/b'))!.slice(-1);
+    const spread = svc(iptables, 'ns/a');
+    iptables.write('nat', spread, [...iptables.rules('nat', spread)!, endpointOfB!]);
+    const { plan, diff } = changing.deleteService('ns/b').update();
+    await expect(proxier.sync(plan, diff)).rejects.toThrow('CHAIN_DEL failed');
+    expect(proxier.failures).toEqual({ restores: 1, partialSyncs: 1 });
+    await proxier.sync(plan, []);
+    expect(normalized(iptables)).toBe(normalized(await synced(changing)));
+  });
+});
+
+/** The chain that spreads a Service's traffic. */
+function svc(iptables: FakeIptables, name: string): string {
+  const rule = iptables.rules('nat', 'KUBE-SERVICES')!.find((text) => text.includes(`"${name}:`))!;
+  return rule.split(' ').at(-1)!;
+}
+
+describe('full sync', () => {
+  test('takes over chains of an earlier process and removes stale ones', async () => {
+    const iptables = await synced(cluster('a', 'b', 'c'));
+    iptables.write('nat', 'KUBE-SVC-CUSTOM', []);
+    await synced(cluster('a'), { iptables });
+    const fresh = await synced(cluster('a'));
+    fresh.write('nat', 'KUBE-SVC-CUSTOM', []);
+    expect(iptables.dump()).toBe(fresh.dump());
+  });
+
+  test('a stale chain that a foreign chain leads to is emptied and stays', async () => {
+    const iptables = await synced(cluster('a', 'b'));
+    const chain = svc(iptables, 'ns/b');
+    iptables.write('nat', 'FOREIGN', [`-j ${chain}`]);
+    const { proxier } = proxierOver({}, { iptables });
+    await proxier.sync(cluster('a').plan(), undefined);
+    expect(iptables.rules('nat', chain)).toEqual([]);
+    expect(iptables.rules('nat', 'FOREIGN')).toEqual([`-j ${chain}`]);
+    expect(iptables.inputs.at(-1)).toContain(`:${chain} `);
+  });
+
+  test('the comments of many endpoints are left out', async () => {
+    const many = (count: number) =>
+      new TestCluster().service('ns/a', {}).slice(
+        'ns/a',
+        { '': '80' },
+        Array.from({ length: count }, (_, n) => `10.${n >> 8}.${n & 255}.1`),
+      );
+    const comments = async (count: number) => {
+      const dump = (await synced(many(count))).dump();
+      const rules = dump.split('\n').filter((line) => /^-A KUBE-(SEP|SVC)-/.test(line));
+      return rules.filter((line) => line.includes('--comment')).length;
+    };
+    expect(await comments(1000)).toBe(3001);
+    expect(await comments(1001)).toBe(1);
+  });
+
+  test('an error that is no refusal is thrown and no ServicePort is blamed', async () => {
+    const { proxier, iptables } = proxierOver();
+    iptables.failures.push(iptablesFailure('r', 4, 'Another app is currently holding the xtables lock.'));
+    const plan = cluster('a').plan();
+    await expect(proxier.sync(plan, undefined)).rejects.toMatchObject({
+      detail: { code: 'IPTABLES_LOCK_HELD' },
+    });
+    const report = await proxier.sync(plan, undefined);
+    expect(report.setAside.size).toBe(0);
+  });
+});
+
+describe('one bad object', () => {
+  const bad = '10.0.1.1';
+  const good = async () => normalized(await synced(cluster('x', 'b', 'c').deleteService('ns/x')));
+
+  test.each(['reading', 'kernel'] as const)(
+    'refused in %s: set aside, the rest is programmed',
+    async (when) => {
+      const events: SetAside[] = [];
+      const { proxier, iptables } = proxierOver(
+        { onSetAside: (event) => events.push(event) },
+        { iptables: new FakeIptables('IPv4', when === 'kernel' ? 'legacy' : 'nft') },
+      );
+      iptables.refuse = ({ text }) => (text.includes(`--to-destination ${bad}`) ? when : 'no');
+      const report = await proxier.sync(cluster('a', 'b', 'c').plan(), undefined);
+      expect([...report.setAside.keys()]).toEqual(['ns/a:p80/TCP']);
+      expect(events.map((event) => event.servicePort)).toEqual(['ns/a:p80/TCP']);
+      expect(events[0]!.reason).toMatch(/line/);
+      // Trial runs of the legacy back-end leave nothing either.
+      expect(normalized(iptables)).toBe(await good());
+    },
+  );
+
+  test('that comes with a change is set aside in the same call, and retried when it changes', async () => {
+    const events: SetAside[] = [];
+    const changing = cluster('a', 'b');
+    const { proxier, iptables } = proxierOver({ onSetAside: (event) => events.push(event) });
+    iptables.refuse = ({ text }) => (text.includes('--to-destination 10.9.9.9') ? 'reading' : 'no');
+    await proxier.sync(changing.plan(), undefined);
+    const sync = async () => {
+      const { plan, diff } = changing.update();
+      return proxier.sync(plan, diff);
+    };
+    changing.slice('ns/a', { p80: '80' }, ['10.9.9.9']);
+    const report = await sync();
+    expect(report.kind).toBe('full');
+    expect([...report.setAside.keys()]).toEqual(['ns/a:p80/TCP']);
+    changing.slice('ns/b', { p80: '80' }, ['10.0.2.2']);
+    const second = await sync();
+    expect(second.kind).toBe('partial');
+    expect([...second.setAside.keys()]).toEqual(['ns/a:p80/TCP']);
+    changing.slice('ns/a', { p80: '80' }, ['10.0.1.9']);
+    const third = await sync();
+    expect(third.kind).toBe('partial');
+    expect(third.setAside.size).toBe(0);
+    expect(events).toHaveLength(1);
+    expect(normalized(iptables)).toBe(normalized(await synced(changing)));
+  });
+
+  test('names that cannot stand in a rule never reach the program', async () => {
+    const { proxier, iptables } = proxierOver();
+    const plan = new TestCluster().service('ns/a"\n-F', {}).plan();
+    const report = await proxier.sync(plan, undefined);
+    expect(report.setAside.size).toBe(1);
+    expect(iptables.inputs.at(-1)).not.toContain('ns/a');
+  });
+
+  test('where everything is refused the refusal is thrown', async () => {
+    const { proxier, iptables } = proxierOver();
+    const names = Array.from({ length: 20 }, (_, n) => `svc${n}`);
+    iptables.refuse = ({ text }) => (text.includes('DNAT') ? 'reading' : 'no');
+    await expect(proxier.sync(cluster(...names).plan(), undefined)).rejects.toThrow('bad argument');
+  });
+
+  test('an object that breaks the model’s promises does not break the others', async () => {
+    const { proxier, iptables } = proxierOver();
+    const plan = cluster('a', 'b', 'c').plan();
+    iptables.refuse = ({ text }) => (text.includes(':70000') ? 'reading' : 'no');
+    const broken = [...plan.servicePorts.values()][0]!;
+    const endpoints: Endpoint[] = [{ ...broken.cluster[0]!, port: 70_000 }];
+    const changed: ServicePortPlan = { ...broken, cluster: endpoints, allReachable: endpoints };
+    const servicePorts = new Map(plan.servicePorts).set(broken.key, changed);
+    const report = await proxier.sync({ ...plan, servicePorts } satisfies ProxyPlan, undefined);
+    expect([...report.setAside.keys()]).toEqual([broken.key]);
+  });
+});
+
+describe('changes by somebody else', () => {
+  test('flushed tables are noticed after the interval, once the flush is over', async () => {
+    const reasons: string[] = [];
+    const { proxier, iptables, clock } = proxierOver({ onForeignChange: (what) => reasons.push(what) });
+    const changing = cluster('a');
+    await proxier.sync(changing.plan(), undefined);
+    await clock.advance(0);
+    for (const table of ['mangle', 'nat', 'filter'] as const)
+      expect(iptables.rules(table, 'KUBE-PROXY-CANARY')).toEqual([]);
+    await clock.advance(60_000);
+    expect(reasons).toEqual([]);
+    iptables.flush('mangle');
+    await clock.advance(30_000);
+    expect(reasons).toEqual([]);
+    iptables.flush('nat');
+    iptables.flush('filter');
+    await clock.advance(200);
+    expect(reasons).toEqual(['tables were flushed']);
+    const { plan, diff } = changing.update();
+    expect((await proxier.sync(plan, diff)).kind).toBe('full');
+    expect(iptables.rules('mangle', 'KUBE-PROXY-CANARY')).toEqual([]);
+  });
+
+  test('events: own chains at once, base chains when a jump is gone, our own writes never', async () => {
+    const reasons: string[] = [];
+    let listener: ((change: RulesetChange) => void) | undefined;
+    let disposed = false;
+    const { proxier, iptables, clock } = proxierOver(
+      { onForeignChange: (what) => reasons.push(what) },
+      {
+        watchForeignChanges: (given) => {
+          listener = given;
+          return { [Symbol.dispose]: () => (disposed = true) };
+        },
+      },
+    );
+    await proxier.sync(cluster('a').plan(), undefined);
+    listener!({ table: 'nat', chain: 'KUBE-SERVICES', processName: 'iptables-nft-re' });
+    expect(reasons).toEqual([]);
+    listener!({ table: 'nat', chain: 'KUBE-SERVICES', processName: 'firewalld' });
+    expect(reasons).toHaveLength(1);
+    await clock.advance(1000);
+    listener!({ table: 'nat', chain: 'KUBE-SERVICES', processName: 'iptables-nft-re' });
+    expect(reasons).toHaveLength(2);
+    listener!({ table: 'nat', chain: 'DOCKER' });
+    listener!({ table: 'nat', chain: 'POSTROUTING' });
+    await clock.advance(1000);
+    expect(reasons).toHaveLength(2);
+    iptables.write('nat', 'POSTROUTING', []);
+    listener!({ table: 'nat', chain: 'POSTROUTING' });
+    await clock.advance(1000);
+    expect(reasons.at(-1)).toBe('jumps removed: nat POSTROUTING to KUBE-POSTROUTING');
+    proxier.close();
+    expect(disposed).toBe(true);
+  });
+});
+
+describe('cleanup', () => {
+  test('removes what is ours in all back-ends and leaves the rest', async () => {
+    const untouched = () => {
+      const iptables = new FakeIptables();
+      iptables.write('nat', 'KUBE-SVC-CUSTOM', ['-j ACCEPT']);
+      iptables.write('nat', 'POSTROUTING', ['-j KUBE-SVC-CUSTOM']);
+      iptables.write('filter', 'INPUT', ['-j ACCEPT']);
+      iptables.write('mangle', 'KUBE-KUBELET-CANARY', []);
+      return iptables;
+    };
+    const chosen = untouched();
+    const other = untouched();
+    await synced(cluster('a', 'b'), { iptables: other });
+    other.write('nat', 'KUBE-XLB-XPGD46QRK7WJZT7O', [`-j ${svc(other, 'ns/a')}`]);
+    const { proxier } = proxierOver({}, { iptables: chosen, otherBackends: [other] });
+    await proxier.sync(cluster('a', 'b').plan(), undefined);
+    await proxier.cleanup();
+    const expected = untouched();
+    const firewall = baseChainJumps.filter((jump) => jump.to === 'KUBE-FIREWALL');
+    expected.write('filter', 'KUBE-FIREWALL', []);
+    for (const jump of firewall) {
+      const rules = expected.rules('filter', jump.from)!;
+      expected.write('filter', jump.from, [jumpText(jump), ...rules]);
+    }
+    expect(chosen.dump()).toBe(expected.dump());
+    expect(other.dump()).toBe(expected.dump());
+    await proxier.cleanup();
+    expect(chosen.dump()).toBe(expected.dump());
+  });
+
+  test('a chain in use by somebody else stays, and the error says so', async () => {
+    const { proxier, iptables } = proxierOver();
+    await proxier.sync(cluster('a').plan(), undefined);
+    const chain = svc(iptables, 'ns/a');
+    iptables.write('nat', 'FOREIGN', [`-j ${chain}`]);
+    await expect(proxier.cleanup()).rejects.toThrow(chain);
+    expect((await iptables.listChains('nat')).filter((name) => name.startsWith('KUBE-'))).toEqual([chain]);
+  });
+});
