@@ -6,6 +6,7 @@ import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import { conntrackSettings } from '../model/conntrack-settings.ts';
 
 const NETFILTER = '/proc/sys/net/netfilter';
+const ROUTE_LOCALNET = '/proc/sys/net/ipv4/conf/all/route_localnet';
 const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /**
@@ -37,6 +38,11 @@ export function applyOomScore(score: number, sysctls: Sysctls, logger: Logger): 
   }
 }
 
+/** Lets connections to node ports of 127.0.0.1 leave this node (spec B.1.0). Never set back.  */
+export function enableRouteLocalnet(sysctls: Sysctls, logger: Logger): void {
+  set(ROUTE_LOCALNET, 1, sysctls, logger);
+}
+
 function set(path: string, value: number, sysctls: Sysctls, logger: Logger): void {
   try {
     if (sysctls.read(path) === String(value)) return;
@@ -47,14 +53,11 @@ function set(path: string, value: number, sysctls: Sysctls, logger: Logger): voi
     sysctls.write(path, String(value));
     logger.info('Set sysctl', { path, value });
   } catch (error) {
-    logger.warn(
-      'A kernel setting stays as it is: set it on the host, or set the conntrack section of the configuration to 0',
-      {
-        path,
-        wanted: value,
-        error: String(error),
-      },
-    );
+    logger.warn('A kernel setting stays as it is: set it on the host, or leave it out of the configuration', {
+      path,
+      wanted: value,
+      error: String(error),
+    });
   }
 }
 

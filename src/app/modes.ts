@@ -2,44 +2,50 @@ import type { Clock } from '../base/clock.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyConfiguration, ProxyMode } from '../config/proxy-configuration.ts';
-import { NftablesProxier } from '../dataplane/nftables/nftables-proxier.ts';
 import type { Proxier } from '../dataplane/proxier.ts';
-import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
+import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
+import type { ProxyMetrics } from '../metrics/proxy-metrics.ts';
 import { AppError } from './app-error.ts';
 
 export interface ModeDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly sysctls: Sysctls;
+  readonly metrics: ProxyMetrics;
   /** Something else changed what this mode keeps in the kernel. */
   readonly onForeignEdit: (family: IpFamily, what: string) => void;
+  /** A ServicePort (by its key) that the kernel refused was left out of the rules. */
+  readonly onSetAside: (servicePort: string, reason: string) => void;
 }
 
-/** The proxiers of a mode, one per family. */
-export interface ModeProxiers {
-  proxier(family: IpFamily): Proxier;
+/** The proxiers of a mode. */
+export interface OpenMode {
+  /** Families that this mode can serve on this host, with their proxiers. */
+  readonly proxiers: ReadonlyMap<IpFamily, Proxier>;
   close(): void;
 }
 
-/** Builds the proxiers of the configured mode. Throws AppError for modes that are not available, and what the kernel says. */
-export function openMode(
+/**
+ * Builds the proxiers of the configured mode; modes that are not used are not even loaded. Throws AppError for modes
+ * that are not available, and what the kernel says.
+ */
+export async function openMode(
   config: ProxyConfiguration,
   families: readonly IpFamily[],
   dependencies: ModeDependencies,
-): ModeProxiers {
+): Promise<OpenMode> {
   switch (config.mode) {
-    case 'nftables':
-      return openNftables(families, dependencies);
+    case 'nftables': {
+      const { openNftablesMode } = await import('./nftables-mode.ts');
+      return openNftablesMode(families, dependencies);
+    }
+    case 'iptables': {
+      const { openIptablesMode } = await import('./iptables-mode.ts');
+      return openIptablesMode(config, families, dependencies);
+    }
     default:
       throw notAvailable(config.mode);
   }
-}
-
-function openNftables(families: readonly IpFamily[], { clock, logger }: ModeDependencies): ModeProxiers {
-  const kernel = NftablesConnection.open();
-  const proxiers = new Map<IpFamily, Proxier>();
-  for (const family of families)
-    proxiers.set(family, new NftablesProxier({ family }, { kernel, clock, logger }));
-  return { proxier: (family) => proxiers.get(family)!, close: () => kernel.close() };
 }
 
 function notAvailable(mode: ProxyMode): AppError {

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { describeError } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Invocation } from '../cli/invocation.ts';
@@ -10,12 +11,13 @@ import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { Node } from '../kube/node.ts';
 import { FamilySync } from '../sync/family-sync.ts';
 import { AppError } from './app-error.ts';
+import { removeOtherModes } from './cleanup.ts';
 import { ConntrackCleaner } from './conntrack-cleaner.ts';
 import { familySinks } from './family-sinks.ts';
-import { applyConntrackSettings, applyOomScore } from './host-setup.ts';
+import { applyConntrackSettings, applyOomScore, enableRouteLocalnet } from './host-setup.ts';
 import { type AppMetrics, createHttpServers, createMetrics } from './http-servers.ts';
 import { supportedFamilies } from './ip-families.ts';
-import { type ModeProxiers, openMode } from './modes.ts';
+import { type OpenMode, openMode } from './modes.ts';
 import {
   type NodeFacts,
   nodeFacts,
@@ -25,7 +27,7 @@ import {
   zoneOf,
 } from './node-settings.ts';
 import { NodeWatch } from './node-watch.ts';
-import { openSource } from './open-source.ts';
+import { type OpenedSource, openSource } from './open-source.ts';
 import { ProblemLog } from './problem-log.ts';
 import { ServiceNetworks } from './service-networks.ts';
 import { SyncEffects } from './sync-effects.ts';
@@ -62,6 +64,7 @@ export class ProxyServer {
   readonly #addresses: AddressMonitor;
   readonly #syncs = new Map<IpFamily, FamilySync>();
   readonly #closers: (() => void)[] = [];
+  #source: OpenedSource | undefined;
   readonly #fatal = Promise.withResolvers<never>();
 
   constructor(invocation: Invocation, dependencies: ProxyServerDependencies) {
@@ -99,17 +102,27 @@ export class ProxyServer {
     const { config, nodeName } = this.#invocation;
     this.#addresses.start();
     this.#closers.push(() => this.#addresses.close());
-    const families = supportedFamilies(this.#sysctls);
-    const mode = openMode(config, families, {
+    const mode = await openMode(config, supportedFamilies(this.#sysctls), {
       clock: this.#clock,
       logger: this.#logger,
+      sysctls: this.#sysctls,
+      metrics: this.#metrics.proxy,
       onForeignEdit: (family, what) => this.#repair(family, what),
+      onSetAside: (servicePort, reason) => this.#reportRefused(servicePort, reason),
     });
     this.#closers.push(() => mode.close());
+    const families = [...mode.proxiers.keys()];
     for (const family of families) this.#syncs.set(family, this.#createSync(family, mode));
 
     const sinks = familySinks([...this.#syncs.values()], this.#nodes, this.#networks, this.#problems);
-    const source = await openSource(this.#invocation, { sinks, clock: this.#clock, logger: this.#logger });
+    const source = await openSource(this.#invocation, {
+      sinks,
+      clock: this.#clock,
+      logger: this.#logger,
+      metrics: this.#metrics.restClient,
+    });
+    this.#source = source;
+    this.#registerOwnMetrics();
     const ended = source.start(signal);
 
     const node = await this.#waitForNode(signal);
@@ -125,6 +138,7 @@ export class ProxyServer {
     applyConntrackSettings(config.conntrack, this.#sysctls, this.#logger);
     applyOomScore(config.oomScoreAdj, this.#sysctls, this.#logger);
     await this.#startServers(signal);
+    this.#postNodeEvent('Normal', 'Starting', '');
     await Promise.race([this.#networks.whenSynced(), this.#elapsed(SERVICE_CIDRS_WAIT_MS, signal)]);
     for (const sync of this.#syncs.values()) this.#startFamily(sync, facts, signal);
     this.#followNode(facts);
@@ -132,7 +146,7 @@ export class ProxyServer {
     await ended;
   }
 
-  #createSync(family: IpFamily, mode: ModeProxiers): FamilySync {
+  #createSync(family: IpFamily, mode: OpenMode): FamilySync {
     const { config, nodeName, featureGates } = this.#invocation;
     const facts = nodeFactsUnknown(nodeName);
     const settings = planSettings(family, facts, config, {
@@ -149,7 +163,7 @@ export class ProxyServer {
     const sync = new FamilySync(
       { settings, intervals },
       {
-        proxier: mode.proxier(family),
+        proxier: mode.proxiers.get(family)!,
         observer: this.#effects,
         reportProblem: (problem) => this.#problems.report(problem),
         clock: this.#clock,
@@ -202,20 +216,25 @@ export class ProxyServer {
         clock: this.#clock,
         logger: this.#logger,
         isProxyHealthy: () => this.#health.isHealthy(),
-        onListenFailure: (service, port, error) =>
-          this.#logger.error('A health check node port cannot be opened', error, { service, port }),
+        onListenFailure: (service, port, error) => this.#reportClosedPort(service, port, error),
       },
     );
     this.#closers.push(() => serviceHealth.close());
-    this.#effects.add(family, { sync, serviceHealth, conntrack: this.#openConntrack(family) });
-    sync.updateSettings(
-      planSettings(family, facts, config, {
-        interfaceAddresses: this.#addresses.addresses(family),
-        zone: zoneOf(this.#nodes.node),
-        serviceCIDRs: this.#networks.ofFamily(family),
-        allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
-      }),
-    );
+    this.#effects.add(family, {
+      sync,
+      serviceHealth,
+      conntrack: this.#openConntrack(family),
+      onFirstSync: () => void removeOtherModes(config.mode, family, this.#logger),
+    });
+    const settings = planSettings(family, facts, config, {
+      interfaceAddresses: this.#addresses.addresses(family),
+      zone: zoneOf(this.#nodes.node),
+      serviceCIDRs: this.#networks.ofFamily(family),
+      allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
+    });
+    if (config.mode === 'iptables' && settings.localhostNodePorts)
+      enableRouteLocalnet(this.#sysctls, this.#logger);
+    sync.updateSettings(settings);
     this.#health.updated(family);
     void sync.start(signal);
   }
@@ -245,7 +264,12 @@ export class ProxyServer {
       metrics: this.#metrics,
       clock: this.#clock,
       logger: this.#logger,
-      onFatal: (_server, error) => this.#fatal.reject(error),
+      onFatal: (server, error) => {
+        const reason = server === 'healthz' ? 'FailedToStartProxierHealthcheck' : 'FailedToStartMetricServer';
+        this.#postNodeEvent('Warning', reason, describeError(error));
+        this.#fatal.reject(error);
+      },
+      apiContactAges: () => this.#apiContactAges(),
     });
     for (const server of servers) await server.start(signal);
   }
@@ -292,6 +316,54 @@ export class ProxyServer {
     });
     this.#metrics.own.foreignEditsRepaired.inc({ ip_family: family });
     this.#syncs.get(family)?.requestFullSync(`foreign edit: ${what}`);
+  }
+
+  #registerOwnMetrics(): void {
+    const { own } = this.#metrics;
+    own.setAside.addSource(() => this.#problems.objects());
+    own.oldestChangeAge.addSource(() =>
+      [...this.#syncs].map(([family, sync]) => [{ ip_family: family }, sync.oldestChangeAge()] as const),
+    );
+    own.apiContactAge.addSource(() =>
+      [...this.#apiContactAges()].map(([resource, age]) => [{ resource }, age] as const),
+    );
+  }
+
+  *#apiContactAges(): Iterable<readonly [resource: string, seconds: number]> {
+    const now = this.#clock.monotonic();
+    for (const [resource, contact] of this.#source?.lastContacts() ?? []) {
+      if (contact !== undefined) yield [resource, (now - contact) / 1000];
+    }
+  }
+
+  #postNodeEvent(type: 'Normal' | 'Warning', reason: string, note: string): void {
+    const regarding = { kind: 'Node', name: this.#invocation.nodeName, namespace: '' } as const;
+    this.#source?.postEvent({ type, reason, action: 'StartKubeProxy', note, regarding });
+  }
+
+  #reportClosedPort(service: string, port: number, error: unknown): void {
+    this.#logger.error('A health check node port cannot be opened', error, { service, port });
+    const [namespace = '', name = ''] = service.split('/');
+    this.#source?.postEvent({
+      type: 'Warning',
+      reason: 'FailedToStartServiceHealthcheck',
+      action: 'Listen',
+      note: `node ${this.#invocation.nodeName} failed to start healthcheck "${service}" on port ${port}: ${describeError(error)}`,
+      regarding: { kind: 'Service', namespace, name },
+    });
+  }
+
+  /** The kernel took all but this ServicePort. */
+  #reportRefused(servicePort: string, reason: string): void {
+    const [namespace = '', name = ''] = servicePort.split(/[/:]/);
+    this.#problems.report({ kind: 'Service', namespace, name, field: servicePort, reason });
+    this.#source?.postEvent({
+      type: 'Warning',
+      reason: 'ServicePortSetAside',
+      action: 'Program',
+      note: `${servicePort} is not served on node ${this.#invocation.nodeName}: ${reason}`,
+      regarding: { kind: 'Service', namespace, name },
+    });
   }
 
   #elapsed(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Invocation } from '../cli/invocation.ts';
 import { fairleadVersion } from '../cli/version.ts';
 import { hostSysctls } from '../kernel/sysctl/sysctl.ts';
+import { removeAllModes } from './cleanup.ts';
 import { ProxyServer } from './proxy-server.ts';
 
 /**
@@ -10,6 +11,7 @@ import { ProxyServer } from './proxy-server.ts';
  */
 export async function runProxy(invocation: Invocation): Promise<number> {
   const { config, logger, nodeName, reportedVersion, configFileWatch } = invocation;
+  if (invocation.oneShot === 'cleanup') return (await removeAllModes(logger)).length === 0 ? 0 : 1;
   const stop = new AbortController();
   const onSignal = (name: NodeJS.Signals) => {
     logger.info('Stopping, rules stay in place', { signal: name });

@@ -23,6 +23,8 @@ export interface FamilyParts {
   readonly sync: FamilySync;
   readonly serviceHealth: ServiceHealthServer;
   readonly conntrack: ConntrackCleaner | undefined;
+  /** Called once, after the first sync that ended well. */
+  readonly onFirstSync: () => void;
 }
 
 /**
@@ -37,6 +39,7 @@ export class SyncEffects implements SyncObserver {
   readonly #logger: Logger;
   readonly #noLocalEndpoints = new Map<IpFamily, NoLocalEndpoints>();
   readonly #families = new Map<IpFamily, FamilyParts>();
+  readonly #synced = new Set<IpFamily>();
 
   constructor(dependencies: SyncEffectsDependencies) {
     this.#metrics = dependencies.metrics;
@@ -83,14 +86,17 @@ export class SyncEffects implements SyncObserver {
     for (const times of sync.triggerTimes.values()) {
       for (const time of times) this.#metrics.networkProgrammingDuration.observe(labels, (now - time) / 1000);
     }
-    if (sync.oldestChangeMilliseconds !== undefined) {
-      this.#ownMetrics.apiToKernelDuration.observe(labels, sync.oldestChangeMilliseconds / 1000);
-    }
+    for (const { seconds, count } of sync.delays)
+      this.#ownMetrics.apiToKernelDuration.observe(labels, seconds, count);
     this.#countNoLocalEndpoints(sync);
     this.#health.updated(family);
     this.#metrics.syncProxyRulesLastTimestamp.set(labels, now / 1000);
     const parts = this.#families.get(family);
     if (parts === undefined) return;
+    if (!this.#synced.has(family)) {
+      this.#synced.add(family);
+      parts.onFirstSync();
+    }
     const checks = parts.sync.healthChecks();
     void parts.serviceHealth.sync(
       new Map([...checks].map(([service, { port }]) => [service, port])),

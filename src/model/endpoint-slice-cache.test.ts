@@ -172,17 +172,28 @@ describe('what counts as a change', () => {
     expect(cache.checkout().size).toBe(0);
   });
 
-  test('a slice that moves to another Service changes both', () => {
+  test('a slice that moves to another Service stays with the old one until it is deleted', () => {
     const { cache, strings } = newCache();
     cache.update(slice({ name: 's1', endpoints: [endpoint('10.0.1.1')] }));
     cache.checkout();
-    expect(
-      cache.update(slice({ name: 's1', serviceName: 'other', endpoints: [endpoint('10.0.1.1')] })),
-    ).toEqual(['default/web', 'default/other']);
+    const moved = slice({ name: 's1', serviceName: 'other', endpoints: [endpoint('10.0.1.2')] });
+    expect(cache.update(moved)).toEqual(['default/other']);
+    cache.checkout();
+    expect(strings()).toEqual(['10.0.1.1:8080']);
+    expect(cache.endpoints('default/other', '', 'TCP').map(endpointString)).toEqual(['10.0.1.2:8080']);
+    expect(cache.delete('default', 's1')).toEqual(['default/other', 'default/web']);
     cache.checkout();
     expect(strings()).toEqual([]);
-    expect(cache.endpoints('default/other', '', 'TCP')).toHaveLength(1);
-    expect(cache.update(slice({ name: 's1', serviceName: '' }))).toEqual(['default/other']);
+    expect(cache.endpoints('default/other', '', 'TCP')).toEqual([]);
+  });
+
+  test('a slice that loses its label leaves its Service', () => {
+    const { cache, strings } = newCache();
+    cache.update(slice({ name: 's1', endpoints: [endpoint('10.0.1.1')] }));
+    cache.checkout();
+    expect(cache.update(slice({ name: 's1', serviceName: '' }))).toEqual(['default/web']);
+    cache.checkout();
+    expect(strings()).toEqual([]);
   });
 
   test.each([

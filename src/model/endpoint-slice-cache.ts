@@ -19,8 +19,9 @@ export class EndpointSliceCache {
   readonly #applied = new Map<string, readonly kube.EndpointSlice[]>();
   /** Service → slice name → new state, `undefined` for a slice that is gone. */
   readonly #pending = new Map<string, Map<string, kube.EndpointSlice | undefined>>();
-  /** Slice (`namespace/name`) → Service, to find the old place of a slice that changed its owner or lost its label. */
+  /** Slice (`namespace/name`) → Service that its label names, and those that it named before, which are few. */
   readonly #owner = new Map<string, string>();
+  readonly #formerOwners = new Map<string, readonly string[]>();
 
   constructor(options: { family: IpFamily; nodeName: string; report: ReportProblem }) {
     this.#family = options.family;
@@ -34,25 +35,30 @@ export class EndpointSliceCache {
     if (!accepted) return this.delete(slice.namespace, slice.name);
     const service = serviceKey(slice.namespace, slice.serviceName);
     const sliceKey = serviceKey(slice.namespace, slice.name);
-    const before = this.#owner.get(sliceKey);
-    const moved = before !== undefined && before !== service ? this.delete(slice.namespace, slice.name) : [];
-    this.#owner.set(sliceKey, service);
+    this.#setOwner(sliceKey, service);
     const known = this.#known(service, slice.name);
-    if (known !== undefined && equalSlices(known, slice)) return moved;
+    if (known !== undefined && equalSlices(known, slice)) return [];
     reportUnusableEndpoints(slice, this.#family, this.#report);
     this.#note(service, slice.name, slice);
-    return [...moved, service];
+    return [service];
+  }
+
+  /** The last version noted of a slice of a Service. */
+  find(namespace: string, serviceName: string, name: string): kube.EndpointSlice | undefined {
+    return this.#known(serviceKey(namespace, serviceName), name);
   }
 
   /** Notes a slice that is gone; deleting an unknown one changes nothing. */
   delete(namespace: string, name: string): readonly string[] {
     const sliceKey = serviceKey(namespace, name);
-    const service = this.#owner.get(sliceKey);
-    if (service === undefined) return [];
+    const owner = this.#owner.get(sliceKey);
+    if (owner === undefined) return [];
+    const owners = [owner, ...(this.#formerOwners.get(sliceKey) ?? [])];
     this.#owner.delete(sliceKey);
-    if (this.#known(service, name) === undefined) return [];
-    this.#note(service, name, undefined);
-    return [service];
+    this.#formerOwners.delete(sliceKey);
+    const changed = owners.filter((service) => this.#known(service, name) !== undefined);
+    for (const service of changed) this.#note(service, name, undefined);
+    return changed;
   }
 
   /** Number of slices with a pending change. */
@@ -97,6 +103,18 @@ export class EndpointSliceCache {
       }
     }
     return addresses.size;
+  }
+
+  /**
+   * A slice whose label comes to name another Service stays with the old one too, in its last version, as in kube-proxy
+   * (scenario slices-label); unlike there, it leaves both when it is deleted.
+   */
+  #setOwner(sliceKey: string, service: string): void {
+    const before = this.#owner.get(sliceKey);
+    this.#owner.set(sliceKey, service);
+    if (before === undefined || before === service) return;
+    const former = this.#formerOwners.get(sliceKey) ?? [];
+    this.#formerOwners.set(sliceKey, [...former.filter((other) => other !== service), before]);
   }
 
   #known(service: string, name: string): kube.EndpointSlice | undefined {

@@ -69,11 +69,20 @@ test('nothing is written before both kinds are known in full', async () => {
 test('a change is a partial sync of what it touches', async () => {
   const { clock, sync, syncs, completed } = await started();
   sync.setEndpointSlice(slice({ endpoints: [endpoint('10.0.0.1')] }));
-  expect(sync.oldestChangeAge()).toBe(0);
+  sync.setEndpointSlice(slice({ endpoints: [endpoint('10.0.0.2')] }));
   await clock.advance(0);
   expect(syncs).toEqual([{ full: false, touched: 1 }]);
-  expect(sync.oldestChangeAge()).toBeUndefined();
-  expect(completed.at(-1)).toMatchObject({ full: false, udpEndpointsChanged: false });
+  expect(completed.at(-1)).toMatchObject({ full: false, udpEndpointsChanged: false, delays: [{ count: 2 }] });
+});
+
+test('the age of the oldest change counts until it is in the kernel', async () => {
+  const { clock, sync, outcomes } = await started();
+  outcomes.push('fail', 'fail', 'ok');
+  sync.setEndpointSlice(slice({ endpoints: [endpoint('10.0.0.1')] }));
+  await clock.advance(20_000);
+  expect(sync.oldestChangeAge()).toBe(20);
+  await clock.advance(10_000);
+  expect(sync.oldestChangeAge()).toBe(0);
 });
 
 test('a failed first sync is retried', async () => {

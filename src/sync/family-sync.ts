@@ -14,6 +14,7 @@ import { Planner } from '../plan/planner.ts';
 import type { PlanDiff } from '../plan/proxy-plan.ts';
 import { BoundedFrequencyRunner, type RunnerIntervals } from './bounded-frequency-runner.ts';
 import type { SyncObserver } from './sync-observer.ts';
+import { UnappliedChanges } from './unapplied-changes.ts';
 
 /** A full sync is done at least this often, to put right what nobody noticed (spec 6.4). */
 const FULL_SYNC_EVERY_MS = 3_600_000;
@@ -43,13 +44,12 @@ export class FamilySync {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #servicesWithHealthCheck = new Set<string>();
+  readonly #unapplied: UnappliedChanges;
   #settings: PlanSettings;
   #servicesSynced = false;
   #slicesSynced = false;
   #fullSyncReason: string | undefined = 'start';
   #lastFullSync = Number.NEGATIVE_INFINITY;
-  /** Monotonic time of the oldest change that is not in the kernel. */
-  #oldestChange: number | undefined;
 
   constructor(
     options: { readonly settings: PlanSettings; readonly intervals: RunnerIntervals },
@@ -65,6 +65,7 @@ export class FamilySync {
     this.#logger = dependencies.logger.with({ ipFamily: family });
     this.#services = new ServiceChangeTracker(family, reportProblem);
     this.#slices = new EndpointSliceCache({ family, nodeName, report: reportProblem });
+    this.#unapplied = new UnappliedChanges(clock);
     this.#triggerTimes = new TriggerTimeTracker({ startedAt: clock.now(), logger: this.#logger });
     this.#planner = new Planner(options.settings, reportProblem);
     this.#runner = new BoundedFrequencyRunner(
@@ -87,8 +88,11 @@ export class FamilySync {
   }
 
   setEndpointSlice(slice: EndpointSlice): void {
+    const { lastChangeTriggerTime } = slice;
+    const before = this.#slices.find(slice.namespace, slice.serviceName, slice.name)?.lastChangeTriggerTime;
     const changed = this.#slices.update(slice);
-    for (const service of changed) this.#triggerTimes.noteChange(service, slice.lastChangeTriggerTime, false);
+    for (const service of changed)
+      this.#triggerTimes.noteChange(service, lastChangeTriggerTime, false, before);
     this.#noteSlice(changed);
   }
 
@@ -122,9 +126,9 @@ export class FamilySync {
     this.#requestIfReady();
   }
 
-  /** Milliseconds since the oldest change arrived that is not in the kernel yet; undefined when there is none. */
-  oldestChangeAge(): number | undefined {
-    return this.#oldestChange === undefined ? undefined : this.#clock.monotonic() - this.#oldestChange;
+  /** Seconds since the oldest change arrived that is not in the kernel yet; 0 when there is none. */
+  oldestChangeAge(): number {
+    return this.#unapplied.oldestAge();
   }
 
   /** What has been decided, for printing. */
@@ -162,7 +166,7 @@ export class FamilySync {
   }
 
   #noteChange(): void {
-    this.#oldestChange ??= this.#clock.monotonic();
+    this.#unapplied.note();
     this.#requestIfReady();
   }
 
@@ -175,7 +179,7 @@ export class FamilySync {
   async #sync(): Promise<void> {
     if (!this.#ready) return;
     const start = this.#clock.monotonic();
-    const oldestChange = this.#oldestChange;
+    this.#unapplied.syncStarted();
     const serviceChanges = this.#services.checkout();
     const sliceChanges = this.#slices.checkout();
     const triggerTimes = this.#triggerTimes.take();
@@ -206,8 +210,8 @@ export class FamilySync {
       const { diff, report } = outcome;
       const end = this.#clock.monotonic();
       if (reason !== undefined) this.#lastFullSync = end;
-      // Changes that arrived while the kernel was written to are newer than this sync began.
-      this.#oldestChange = this.#services.pendingCount + this.#slices.pendingCount > 0 ? start : undefined;
+      const delays: { seconds: number; count: number }[] = [];
+      this.#unapplied.syncSucceeded((seconds, count) => delays.push({ seconds, count }));
       this.#logger.verbose(2, 'Synced', {
         full: reason ?? false,
         services: changed.size,
@@ -224,7 +228,7 @@ export class FamilySync {
         report,
         udpEndpointsChanged: [...sliceChanges.values()].some((change) => change.hasUdp),
         triggerTimes,
-        oldestChangeMilliseconds: oldestChange === undefined ? undefined : end - oldestChange,
+        delays,
       });
     } catch (error) {
       this.#fullSyncReason = 'the last sync failed';

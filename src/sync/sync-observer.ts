@@ -15,8 +15,8 @@ export interface CompletedSync {
   readonly udpEndpointsChanged: boolean;
   /** By Service: when the changes that are now in the kernel were triggered (wall clock ms, spec A.5). */
   readonly triggerTimes: ReadonlyMap<string, readonly number[]>;
-  /** Milliseconds from the arrival of the oldest change to its being in the kernel; undefined where nothing had changed. */
-  readonly oldestChangeMilliseconds: number | undefined;
+  /** How long the changes waited that are in the kernel now: seconds since their arrival, and how many arrived together. */
+  readonly delays: readonly { readonly seconds: number; readonly count: number }[];
 }
 
 /** Told about every step of a family's sync loop: metrics, health and the after-work of a sync hang here. Must not throw. */

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { describeError } from '../base/fairlead-error.ts';
+import type { IpFamily } from '../base/ip.ts';
+import type { Logger } from '../base/logger.ts';
+import type { ProxyMode } from '../config/proxy-configuration.ts';
+import { cleanupIptables } from '../dataplane/iptables/cleanup.ts';
+import { TABLE } from '../dataplane/nftables/names.ts';
+import { openIptables } from '../kernel/iptables/iptables.ts';
+import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
+import { Transaction } from '../kernel/nftables/transaction.ts';
+
+const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+const NFT_FAMILY = { IPv4: 'ip', IPv6: 'ip6' } as const;
+
+/**
+ * Removes what the other modes left in one family, once this mode has taken over: connections never meet a node
+ * without rules. What cannot be removed is logged (operations 3.5). Never rejects.
+ */
+export async function removeOtherModes(mode: ProxyMode, family: IpFamily, logger: Logger): Promise<void> {
+  const errors = mode === 'nftables' ? await removeIptables(family, logger) : removeNftables(family);
+  for (const error of errors) {
+    logger.warn('Leftovers of another mode could not be removed', {
+      ipFamily: family,
+      error: describeError(error),
+    });
+  }
+}
+
+/** Removes what every mode has ever created (`--cleanup`). Resolves to what could not be removed; logged already. */
+export async function removeAllModes(logger: Logger): Promise<readonly unknown[]> {
+  const errors: unknown[] = [];
+  for (const family of FAMILIES) {
+    errors.push(...(await removeIptables(family, logger)), ...removeNftables(family));
+  }
+  for (const error of errors) logger.error('Could not remove all rules', error);
+  return errors;
+}
+
+function removeNftables(family: IpFamily): readonly unknown[] {
+  let connection: NftablesConnection;
+  try {
+    connection = NftablesConnection.open();
+  } catch {
+    // A kernel without nf_tables has no leftovers there.
+    return [];
+  }
+  const nftFamily = NFT_FAMILY[family];
+  try {
+    if (connection.listNames(nftFamily, TABLE) !== undefined) {
+      connection.commit(new Transaction(nftFamily, TABLE).delete({ kind: 'table' }));
+    }
+    return [];
+  } catch (error) {
+    return [error];
+  } finally {
+    connection.close();
+  }
+}
+
+async function removeIptables(family: IpFamily, logger: Logger): Promise<readonly unknown[]> {
+  const errors: unknown[] = [];
+  for (const backend of ['nft', 'legacy'] as const) {
+    // Asking the programs would make the kernel load what is not in use.
+    if (!(backend === 'nft' ? hasNftTables(family) : hasLegacyTables(family))) continue;
+    try {
+      const iptables = await openIptables({ family, backend });
+      errors.push(...(await cleanupIptables(iptables, logger)));
+    } catch (error) {
+      logger.verbose(2, 'iptables is not there to be cleaned up', {
+        ipFamily: family,
+        backend,
+        error: describeError(error),
+      });
+    }
+  }
+  return errors;
+}
+
+/** Whether iptables' tables on the nft back-end hold a chain of kube-proxy. */
+function hasNftTables(family: IpFamily): boolean {
+  let connection: NftablesConnection | undefined;
+  try {
+    connection = NftablesConnection.open();
+    const open = connection;
+    const chains = ['nat', 'filter', 'mangle'].flatMap(
+      (table) => open.listNames(NFT_FAMILY[family], table)?.chains ?? [],
+    );
+    return chains.some((chain) => chain.startsWith('KUBE-'));
+  } catch {
+    return false;
+  } finally {
+    connection?.close();
+  }
+}
+
+/** Whether the legacy back-end has any table in this network namespace. */
+function hasLegacyTables(family: IpFamily): boolean {
+  try {
+    const file = family === 'IPv4' ? '/proc/net/ip_tables_names' : '/proc/net/ip6_tables_names';
+    return readFileSync(file, 'utf8').trim() !== '';
+  } catch {
+    return false;
+  }
+}

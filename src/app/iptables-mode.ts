@@ -1,0 +1,121 @@
+import type { IpFamily } from '../base/ip.ts';
+import type { Logger } from '../base/logger.ts';
+import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
+import type { RulesetChange, WatchForeignChanges } from '../dataplane/iptables/foreign-changes.ts';
+import { IptablesProxier, type IptablesSyncReport } from '../dataplane/iptables/iptables-proxier.ts';
+import type { Proxier } from '../dataplane/proxier.ts';
+import { type Iptables, openIptables } from '../kernel/iptables/iptables.ts';
+import { NETLINK_NETFILTER, openNetlinkSocket } from '../kernel/netlink/netlink-socket.ts';
+import { watchRuleset } from '../kernel/nftables/watch-ruleset.ts';
+import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
+import type { ProxyMetrics } from '../metrics/proxy-metrics.ts';
+import { AppError } from './app-error.ts';
+import type { ModeDependencies, OpenMode } from './modes.ts';
+
+/** linux/netfilter.h: NFPROTO_IPV4, NFPROTO_IPV6. */
+const FAMILY_NUMBERS: Readonly<Record<IpFamily, number>> = { IPv4: 2, IPv6: 10 };
+
+const TCP_BE_LIBERAL = '/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal';
+
+/**
+ * Opens the iptables mode for the families whose iptables works (operations 3.4). Throws AppError where none does, and
+ * IptablesError where the programs cannot be run.
+ */
+export async function openIptablesMode(
+  config: ProxyConfiguration,
+  families: readonly IpFamily[],
+  dependencies: ModeDependencies,
+): Promise<OpenMode> {
+  const { clock, logger, sysctls, onForeignEdit, onSetAside } = dependencies;
+  const usable: Iptables[] = [];
+  for (const family of families) {
+    const iptables = await openIptables({ family });
+    if (await iptables.isUsable()) usable.push(iptables);
+    else logger.info('No iptables support for this family', { ipFamily: family });
+  }
+  if (usable.length === 0) {
+    throw new AppError(
+      { code: 'APP_FAMILY_NOT_SUPPORTED', family: families.join(', ') },
+      'iptables is not available on this host',
+    );
+  }
+  const proxiers = new Map<IpFamily, Proxier>();
+  for (const iptables of usable) {
+    const { family } = iptables;
+    const proxier = new IptablesProxier(
+      {
+        conntrackTcpBeLiberal: readsOn(sysctls, TCP_BE_LIBERAL),
+        monitorIntervalMs: config.syncPeriod,
+        onForeignChange: (what) => onForeignEdit(family, what),
+        onSetAside: ({ servicePort, reason }) => onSetAside(servicePort, reason),
+      },
+      {
+        iptables,
+        clock,
+        logger,
+        ...(iptables.backend === 'nft' && { watchForeignChanges: rulesetChanges(family, logger) }),
+      },
+    );
+    proxiers.set(family, measured(proxier, family, dependencies.metrics));
+  }
+  return {
+    proxiers,
+    close() {
+      for (const proxier of proxiers.values()) proxier.close();
+    },
+  };
+}
+
+function readsOn(sysctls: Sysctls, path: string): boolean {
+  try {
+    return sysctls.read(path) !== '0';
+  } catch {
+    return false;
+  }
+}
+
+/** Adds the rule counts of each sync to the metrics. */
+function measured(proxier: IptablesProxier, family: IpFamily, metrics: ProxyMetrics): Proxier {
+  return {
+    async sync(plan, diff) {
+      const report: IptablesSyncReport = await proxier.sync(plan, diff);
+      for (const table of ['filter', 'nat'] as const) {
+        const { total, last } = report.rules[table];
+        metrics.iptablesRulesTotal.set({ table, ip_family: family }, total);
+        metrics.iptablesRulesLastSync.set({ table, ip_family: family }, last);
+      }
+      return report;
+    },
+    cleanup: () => proxier.cleanup(),
+    close: () => proxier.close(),
+  };
+}
+
+/** Changes of iptables' tables as the kernel's nftables events tell them (nft back-end). */
+function rulesetChanges(family: IpFamily, logger: Logger): WatchForeignChanges {
+  return (listener) => {
+    const socket = openNetlinkSocket(NETLINK_NETFILTER);
+    let changes: RulesetChange[] = [];
+    const watch = watchRuleset(socket, {
+      onEvent(event) {
+        if (event.kind === 'generation') {
+          const done = changes;
+          changes = [];
+          for (const change of done) listener({ ...change, processName: event.processName });
+        } else if (event.familyNumber === FAMILY_NUMBERS[family] && event.kind === 'delete') {
+          if (event.object === 'table') changes.push({ table: event.table, chain: undefined });
+          else if (event.object === 'chain' || event.object === 'rule')
+            changes.push({ table: event.table, chain: event.name });
+        }
+      },
+      onLost: () => listener({ table: 'nat', chain: undefined }),
+      onError: (error) => logger.error('Changes of iptables rules by others may go unnoticed', error),
+    });
+    return {
+      [Symbol.dispose]() {
+        watch.close();
+        socket.close();
+      },
+    };
+  };
+}
