@@ -71,7 +71,6 @@ function encodePlain(writer: AttributeWriter, rows: PackedElements, from: number
   const source = wordsOf(rows.bytes);
   const keyWords = keyBytes / 4;
   const dataWords = dataBytes / 4;
-  const elementHeader = headerWord(size, nft.NFTA_LIST_ELEM | NLA_F_NESTED);
   const keyHeader = headerWord(keyAttribute, nft.NFTA_SET_ELEM_KEY | NLA_F_NESTED);
   const keyValueHeader = headerWord(HEADER + keyLength, NFTA_DATA_VALUE);
   const dataHeader = headerWord(2 * HEADER + dataBytes, nft.NFTA_SET_ELEM_DATA | NLA_F_NESTED);
@@ -79,7 +78,8 @@ function encodePlain(writer: AttributeWriter, rows: PackedElements, from: number
   let out = start / 4;
   for (let row = from; row < to; row++) {
     let word = (row * rowLength) / 4;
-    target[out++] = elementHeader;
+    // The kernel does not read the type of list entries; like nft we number them.
+    target[out++] = headerWord(size, (row - from + 1) | NLA_F_NESTED);
     target[out++] = keyHeader;
     target[out++] = keyValueHeader;
     for (let i = 0; i < keyWords; i++) target[out++] = source[word++]!;
@@ -102,10 +102,11 @@ function encodeRich(
   const encodedVerdicts = new Map<Verdict, Uint8Array>();
   let row = from;
   while (row < rows.count && writer.length - listStart + LONGEST_ROW <= MAX_ATTRIBUTE_LENGTH) {
-    const element = writer.beginNested(nft.NFTA_LIST_ELEM, row);
-    addValue(writer, nft.NFTA_SET_ELEM_KEY, rows.bytes, row * rows.rowLength, rows.keyLength);
+    const element = writer.beginNested(row - from + 1, row);
     const flag = flags?.[row] ?? 0;
     if (flag !== 0) writer.addU32be(nft.NFTA_SET_ELEM_FLAGS, flag);
+    if (!keysOnly) addTimes(writer, timeoutsMs?.[row], expirationsMs?.[row]);
+    addValue(writer, nft.NFTA_SET_ELEM_KEY, rows.bytes, row * rows.rowLength, rows.keyLength);
     if (!keysOnly) {
       if (rows.dataLength > 0) {
         const at = row * rows.rowLength + rows.dataOffset;
@@ -113,10 +114,6 @@ function encodeRich(
       }
       const verdict = verdicts?.[row];
       if (verdict !== undefined) addVerdict(writer, verdict, encodedVerdicts);
-      const timeout = timeoutsMs?.[row];
-      if (timeout !== undefined) writer.addU64be(nft.NFTA_SET_ELEM_TIMEOUT, BigInt(timeout));
-      const expiration = expirationsMs?.[row];
-      if (expiration !== undefined) writer.addU64be(nft.NFTA_SET_ELEM_EXPIRATION, BigInt(expiration));
       const counter = counters?.[row];
       if (counter !== undefined) {
         const expr = writer.beginNested(nft.NFTA_SET_ELEM_EXPR, 'counter');
@@ -130,6 +127,15 @@ function encodeRich(
     row++;
   }
   return row;
+}
+
+function addTimes(
+  writer: AttributeWriter,
+  timeout: number | undefined,
+  expiration: number | undefined,
+): void {
+  if (timeout !== undefined) writer.addU64be(nft.NFTA_SET_ELEM_TIMEOUT, BigInt(timeout));
+  if (expiration !== undefined) writer.addU64be(nft.NFTA_SET_ELEM_EXPIRATION, BigInt(expiration));
 }
 
 /** A nested NFTA_DATA_VALUE, copied from row to message without intermediate views. */

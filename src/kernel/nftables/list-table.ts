@@ -1,6 +1,6 @@
 import type { AttributeReader } from '../netlink/attribute-reader.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
-import { NFGENMSG_LENGTH, netfilterType } from '../netlink/message.ts';
+import { type NetlinkMessage, NFGENMSG_LENGTH, netfilterType } from '../netlink/message.ts';
 import type { NetlinkConnection } from '../netlink/netlink-connection.ts';
 import { isNotFound } from '../netlink/netlink-error.ts';
 import * as nft from './constants.ts';
@@ -14,6 +14,9 @@ import type { AnonymousResolver } from './statement/expr-cursor.ts';
 import { recognizeStatements } from './statement/statement.ts';
 import type { ChainListing, SetListing, TableListing } from './table-listing.ts';
 import type { TableNames } from './table-names.ts';
+
+/** A set with the lengths of its rows. */
+export type ElementLayout = Pick<DecodedSet, 'set' | 'keyLength' | 'dataLength'>;
 
 /** Single dumps of the objects of one table. Each is consistent in itself; see {@link listTable} for the whole. */
 export class TableReader {
@@ -80,34 +83,41 @@ export class TableReader {
   }
 
   /** The elements of a set, in the kernel's order. Throws NetlinkError (ENOENT) when there is no such set. */
-  elements({
-    set,
-    keyLength,
-    dataLength,
-  }: Pick<DecodedSet, 'set' | 'keyLength' | 'dataLength'>): PackedElements {
+  elements(of: ElementLayout): PackedElements {
+    const dump = this.#elementDump(of);
+    this.#connection.dump(dump.request, dump.onMessage, dump);
+    return dump.rows();
+  }
+
+  /** Like {@link elements}, with the kernel's part on another thread. */
+  async elementsInBackground(of: ElementLayout): Promise<PackedElements> {
+    const dump = this.#elementDump(of);
+    await this.#connection.dumpInBackground(dump.request, dump.onMessage, dump);
+    return dump.rows();
+  }
+
+  #elementDump({ set, keyLength, dataLength }: ElementLayout) {
     const keyFields = layoutTypes(set.key).length;
     const dataFields = set.kind === 'map' && set.data !== 'verdict' ? layoutTypes(set.data).length : 0;
     const capacity = Math.min(set.size ?? 16, 4096);
     const create = () => new PackedElements(keyLength, dataLength, capacity, keyFields, dataFields);
     let rows = create();
-    this.#connection.dump(
-      {
+    return {
+      request: {
         op: `list elements of ${this.#family} ${this.#table} ${set.name}`,
         type: netfilterType(nft.NFNL_SUBSYS_NFTABLES, nft.NFT_MSG_GETSETELEM),
-        body: (writer) => {
+        body: (writer: AttributeWriter) => {
           this.#header(writer);
           writer.addString(nft.NFTA_SET_ELEM_LIST_TABLE, this.#table);
           writer.addString(nft.NFTA_SET_ELEM_LIST_SET, set.name);
         },
       },
-      (message) => decodeElements(message.attributes('elements'), rows),
-      {
-        onRestart: () => {
-          rows = create();
-        },
+      onMessage: (message: NetlinkMessage) => decodeElements(message.attributes('elements'), rows),
+      onRestart: () => {
+        rows = create();
       },
-    );
-    return rows;
+      rows: () => rows,
+    };
   }
 
   #dump<Item>(

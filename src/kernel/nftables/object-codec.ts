@@ -33,11 +33,11 @@ export function encodeChain(writer: AttributeWriter, table: string, chain: Chain
   if (chain.base !== undefined) {
     const { type, hook, priority, policy } = chain.base;
     writer.addString(nft.NFTA_CHAIN_TYPE, type);
+    writer.addU32be(nft.NFTA_CHAIN_POLICY, policy === 'drop' ? NF_DROP : NF_ACCEPT);
     const token = writer.beginNested(nft.NFTA_CHAIN_HOOK, 'hook');
     writer.addU32be(nft.NFTA_HOOK_HOOKNUM, nft.HOOK_NUMBERS[hook]);
     writer.addI32be(nft.NFTA_HOOK_PRIORITY, priority);
     writer.endNested(token);
-    writer.addU32be(nft.NFTA_CHAIN_POLICY, policy === 'drop' ? NF_DROP : NF_ACCEPT);
   }
   if (chain.comment !== undefined) {
     writer.addBytes(nft.NFTA_CHAIN_USERDATA, commentUserdata(chain.comment));

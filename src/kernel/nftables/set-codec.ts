@@ -7,12 +7,13 @@ import { decodeExpr, encodeExpr } from './expr/expr.ts';
 import { layoutLength, layoutTypeId, layoutTypes } from './layout.ts';
 import { invalidValue } from './nftables-error.ts';
 import type { Layout, NftMap, NftSet, SetFlag } from './objects.ts';
-import { decodeTypeof, encodeTypeof } from './selector/selector-userdata.ts';
+import { CONCATENATION, decodeTypeof, encodeTypeof } from './selector/selector-userdata.ts';
 import { decodeTlvs, TlvWriter, tlvText } from './tlv.ts';
 
 /** nft's user data of sets (libnftnl, enum nftnl_udata_set_types). */
 const UDATA_KEY_BYTEORDER = 0;
 const UDATA_DATA_BYTEORDER = 1;
+const UDATA_MERGE_ELEMENTS = 2;
 const UDATA_KEY_TYPEOF = 3;
 const UDATA_DATA_TYPEOF = 4;
 const UDATA_DATA_INTERVAL = 6;
@@ -72,7 +73,7 @@ export function encodeSet(
     writer.endNested(description);
   }
   if (set.timeoutMs !== undefined) writer.addU64be(nft.NFTA_SET_TIMEOUT, BigInt(Math.ceil(set.timeoutMs)));
-  writer.addBytes(nft.NFTA_SET_USERDATA, setUserdata(set));
+  writer.addBytes(nft.NFTA_SET_USERDATA, setUserdata(set, anonymous));
   if (set.counter === true) {
     const expr = writer.beginNested(nft.NFTA_SET_EXPR, 'counter');
     encodeExpr(writer, { kind: 'counter', packets: 0n, bytes: 0n });
@@ -177,11 +178,13 @@ export function decodeSet(reader: AttributeReader): DecodedSet {
   };
 }
 
-function setUserdata(set: NftSet | NftMap): Buffer {
+function setUserdata(set: NftSet | NftMap, anonymous: boolean): Buffer {
   const tlvs = new TlvWriter().u32(UDATA_KEY_BYTEORDER, byteOrder(set.key));
   if (set.kind === 'map') {
     tlvs.u32(UDATA_DATA_BYTEORDER, set.data === 'verdict' ? BYTEORDER_INVALID : byteOrder(set.data));
   }
+  // Intervals written in place have been merged where they touch.
+  if (anonymous && set.flags?.includes('interval') === true) tlvs.u32(UDATA_MERGE_ELEMENTS, 1);
   addTypeof(tlvs, UDATA_KEY_TYPEOF, set.key, set.name);
   if (set.kind === 'map' && set.data !== 'verdict') addTypeof(tlvs, UDATA_DATA_TYPEOF, set.data, set.name);
   if (set.kind === 'map') tlvs.u32(UDATA_DATA_INTERVAL, 0);
@@ -194,7 +197,10 @@ function setUserdata(set: NftSet | NftMap): Buffer {
 }
 
 function addTypeof(tlvs: TlvWriter, type: number, layout: Layout, name: string): void {
-  if (!('typeof' in layout)) return;
+  if (!('typeof' in layout)) {
+    if (layout.type.length > 1) tlvs.bytes(type, CONCATENATION);
+    return;
+  }
   const data = encodeTypeof(layout.typeof);
   // Without it nft still lists single fields by their type; a concatenation with `numgen` it could not read back.
   if (data !== undefined) tlvs.bytes(type, data);

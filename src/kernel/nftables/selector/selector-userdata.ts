@@ -21,6 +21,9 @@ const FIELDS = {
 } as const;
 const META_KEYS = { mark: 3, iifname: 6, oifname: 7, nfproto: 15, l4proto: 16 } as const;
 
+/** What nft remembers of a concatenation whose fields are given by type only. */
+export const CONCATENATION: Buffer = describe(EXPR_CONCAT, Buffer.alloc(0));
+
 /** The user data of a list of selectors, or `undefined` when nft has no form for one of them. */
 export function encodeTypeof(selectors: readonly Selector[]): Buffer | undefined {
   const parts = selectors.map(encodeOne);
@@ -105,8 +108,9 @@ function decodeOne(part: Buffer): Selector | undefined {
   }
 }
 
-const describe = (expr: number, data: Buffer): Buffer =>
-  new TlvWriter().u32(TYPEOF_EXPR, expr).bytes(TYPEOF_DATA, data).finish();
+function describe(expr: number, data: Buffer): Buffer {
+  return new TlvWriter().u32(TYPEOF_EXPR, expr).bytes(TYPEOF_DATA, data).finish();
+}
 
 function find<Key extends string>(table: Readonly<Record<Key, number>>, value?: number): Key | undefined {
   return (Object.keys(table) as Key[]).find((key) => table[key] === value);
