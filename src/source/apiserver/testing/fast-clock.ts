@@ -4,6 +4,7 @@ import type { Clock } from '../../../base/clock.ts';
 export class FastClock implements Clock {
   readonly delays: number[] = [];
   readonly #speed: number;
+  #skipped = 0;
 
   constructor(speed: number) {
     this.#speed = speed;
@@ -14,7 +15,12 @@ export class FastClock implements Clock {
   }
 
   monotonic(): number {
-    return performance.now() * this.#speed;
+    return performance.now() * this.#speed + this.#skipped;
+  }
+
+  /** Moves the time on at once; timers that are running do not notice. */
+  skip(milliseconds: number): void {
+    this.#skipped += milliseconds;
   }
 
   schedule(milliseconds: number, callback: () => void) {
