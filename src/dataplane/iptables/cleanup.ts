@@ -1,5 +1,5 @@
 import type { Logger } from '../../base/logger.ts';
-import type { Iptables } from '../../kernel/iptables/iptables.ts';
+import type { Iptables, TableSurvey } from '../../kernel/iptables/iptables.ts';
 import { isServicePortChain } from './chain-names.ts';
 import { findCulprits } from './culprits.ts';
 import { ProgrammedState } from './programmed-state.ts';
@@ -25,8 +25,9 @@ export function chainsPerBlock(iptables: Iptables): number {
  * fail do not keep others from being done; their errors are returned. Nothing to remove is no error.
  */
 export async function cleanupIptables(iptables: Iptables, logger: Logger): Promise<readonly unknown[]> {
+  const survey = await iptables.survey();
+  if (!hasLeftovers(survey)) return [];
   const errors: unknown[] = [];
-  if (!(await iptables.isUsable())) return errors;
   const attempt = async (action: () => Promise<void>) => {
     try {
       await action();
@@ -35,24 +36,33 @@ export async function cleanupIptables(iptables: Iptables, logger: Logger): Promi
       logger.error('cannot remove all iptables rules', error, { family: iptables.family });
     }
   };
+  // Tables that do not exist are not touched: that would create them.
+  const has = (table: string) => survey.chains.has(table);
   for (const jump of baseChainJumps) {
-    if (jump.to === FIREWALL_CHAIN) continue;
+    if (jump.to === FIREWALL_CHAIN || !has(jump.table)) continue;
     await attempt(async () => {
       while (await iptables.destroyRule(jump.table, jump.from, jumpArguments(jump)));
     });
   }
-  for (const table of ['nat', 'filter'] as const)
+  for (const table of ['nat', 'filter'] as const) {
+    if (!has(table)) continue;
     await attempt(async () => {
       errors.push(...(await removeChains(iptables, table, logger)));
     });
-  await attempt(() => iptables.destroyChain('mangle', CANARY_CHAIN));
+  }
+  if (has('mangle')) await attempt(() => iptables.destroyChain('mangle', CANARY_CHAIN));
   return errors;
 }
 
-/** Whether anything of ours is in this back-end. */
-export async function hasLeftovers(iptables: Iptables): Promise<boolean> {
-  const chains = await iptables.listChains('nat');
-  return chains.some((chain) => isLeftover('nat', chain));
+/** Whether any chain that {@link cleanupIptables} would remove is there. */
+export function hasLeftovers({ chains }: TableSurvey): boolean {
+  const some = (table: string, isOurs: (chain: string) => boolean) =>
+    chains.get(table)?.some(isOurs) ?? false;
+  return (
+    some('nat', (chain) => isLeftover('nat', chain)) ||
+    some('filter', (chain) => isLeftover('filter', chain)) ||
+    some('mangle', (chain) => chain === CANARY_CHAIN)
+  );
 }
 
 /** Chains of kube-proxy before 1.24. */

@@ -28,6 +28,8 @@ export interface Iptables {
   restore(input: Iterable<string>, table?: IptablesTable): Promise<void>;
   /** Names of all chains of a table, built-in ones included. The table is created where it does not exist. */
   listChains(table: IptablesTable): Promise<readonly string[]>;
+  /** All tables there are, without making the kernel load or create any. */
+  survey(): Promise<TableSurvey>;
   hasChain(table: IptablesTable, chain: string): Promise<boolean>;
   /** Returns whether the chain is new. */
   createChain(table: IptablesTable, chain: string): Promise<boolean>;
@@ -40,7 +42,15 @@ export interface Iptables {
   isUsable(): Promise<boolean>;
 }
 
-export interface IptablesOptions {
+/** What the tables of one family and back-end hold. */
+export interface TableSurvey {
+  /** Chains by table; built-in ones included. */
+  readonly chains: ReadonlyMap<string, readonly string[]>;
+  /** Number of rules in all tables. */
+  readonly rules: number;
+}
+
+export interface OpenIptablesOptions {
   readonly family: IpFamily;
   /** `undefined`: whatever `iptables` is on this host. */
   readonly backend?: IptablesBackend | undefined;
@@ -53,7 +63,7 @@ export interface IptablesOptions {
  * Asks the program for its version. A version text that cannot be read gives an {@link Iptables} without features
  * (spec B.2.4). Throws where the program cannot be run.
  */
-export async function openIptables(options: IptablesOptions): Promise<Iptables> {
+export async function openIptables(options: OpenIptablesOptions): Promise<Iptables> {
   const run = options.run ?? processRunner();
   const timeout = options.timeout ?? 10 * 60_000;
   const programs = iptablesPrograms(options.family, options.backend);
@@ -112,6 +122,25 @@ class ProgramIptables implements Iptables {
       };
       await this.#run(this.#parts.programs.save, ['-t', table], { onLine });
       return chains;
+    });
+  }
+
+  survey(): Promise<TableSurvey> {
+    return this.#exclusive(async () => {
+      const chains = new Map<string, string[]>();
+      let table: string[] = [];
+      let rules = 0;
+      const onLine = (line: string) => {
+        const chain = readChainName(line);
+        if (chain !== undefined) table.push(chain);
+        else if (line.startsWith('*')) {
+          table = [];
+          chains.set(line.slice(1), table);
+        } else if (line.startsWith('-A')) rules++;
+        return true;
+      };
+      await this.#run(this.#parts.programs.save, [], { onLine });
+      return { chains, rules };
     });
   }
 

@@ -1,5 +1,5 @@
 import type { IpFamily } from '../../../base/ip.ts';
-import type { Iptables, IptablesTable } from '../../../kernel/iptables/iptables.ts';
+import type { Iptables, IptablesTable, TableSurvey } from '../../../kernel/iptables/iptables.ts';
 import { type IptablesError, iptablesFailure } from '../../../kernel/iptables/iptables-error.ts';
 import type { IptablesBackend } from '../../../kernel/iptables/iptables-version.ts';
 
@@ -68,6 +68,16 @@ export class FakeIptables implements Iptables {
 
   async listChains(table: IptablesTable): Promise<readonly string[]> {
     return [...this.#tables[table].keys()];
+  }
+
+  async survey(): Promise<TableSurvey> {
+    const chains = new Map<string, readonly string[]>();
+    let rules = 0;
+    for (const [name, table] of Object.entries(this.#tables)) {
+      chains.set(name, [...table.keys()]);
+      for (const list of table.values()) rules += list.length;
+    }
+    return { chains, rules };
   }
 
   async hasChain(table: IptablesTable, chain: string): Promise<boolean> {
