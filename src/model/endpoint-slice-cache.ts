@@ -1,11 +1,23 @@
 import type { IpFamily } from '../base/ip.ts';
 import type * as kube from '../kube/endpoint-slice.ts';
-import { type Endpoint, endpointsOf, reportUnusableEndpoints } from './endpoint.ts';
+import { type Endpoint, mergeEndpoints, reportUnusableEndpoints, sliceEndpoints } from './endpoint.ts';
 import { type ReportProblem, serviceKey } from './service-port.ts';
 
 /** Whether a Service with changed slices has, or had, a port of protocol UDP: then its conntrack entries need a look. */
 export interface EndpointChange {
   readonly hasUdp: boolean;
+}
+
+/** What is kept of a slice: the API object itself is let go, so that a hundred thousand endpoints are held once. */
+interface SliceEntry {
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly lastChangeTriggerTime: string;
+  readonly ports: readonly {
+    readonly name: string;
+    readonly protocol: string;
+    readonly endpoints: readonly Endpoint[];
+  }[];
 }
 
 /**
@@ -16,9 +28,9 @@ export class EndpointSliceCache {
   readonly #nodeName: string;
   readonly #report: ReportProblem;
   /** Service → slices in the order of their names. */
-  readonly #applied = new Map<string, readonly kube.EndpointSlice[]>();
+  readonly #applied = new Map<string, readonly SliceEntry[]>();
   /** Service → slice name → new state, `undefined` for a slice that is gone. */
-  readonly #pending = new Map<string, Map<string, kube.EndpointSlice | undefined>>();
+  readonly #pending = new Map<string, Map<string, SliceEntry | undefined>>();
   /** Slice (`namespace/name`) → Service that its label names, and those that it named before, which are few. */
   readonly #owner = new Map<string, string>();
   readonly #formerOwners = new Map<string, readonly string[]>();
@@ -37,15 +49,28 @@ export class EndpointSliceCache {
     const sliceKey = serviceKey(slice.namespace, slice.name);
     this.#setOwner(sliceKey, service);
     const known = this.#known(service, slice.name);
-    if (known !== undefined && equalSlices(known, slice)) return [];
+    if (
+      known !== undefined &&
+      slice.resourceVersion !== '' &&
+      known.resourceVersion === slice.resourceVersion
+    )
+      return [];
+    const entry = this.#entryOf(slice);
+    // Without versions the content has to tell.
+    if (
+      known !== undefined &&
+      slice.resourceVersion === '' &&
+      JSON.stringify(known) === JSON.stringify(entry)
+    )
+      return [];
     reportUnusableEndpoints(slice, this.#family, this.#report);
-    this.#note(service, slice.name, slice);
+    this.#note(service, slice.name, entry);
     return [service];
   }
 
-  /** The last version noted of a slice of a Service. */
-  find(namespace: string, serviceName: string, name: string): kube.EndpointSlice | undefined {
-    return this.#known(serviceKey(namespace, serviceName), name);
+  /** The trigger time that the last noted version of a slice carries, `''` where there is none. */
+  lastChangeTriggerTime(namespace: string, serviceName: string, name: string): string {
+    return this.#known(serviceKey(namespace, serviceName), name)?.lastChangeTriggerTime ?? '';
   }
 
   /** Notes a slice that is gone; deleting an unknown one changes nothing. */
@@ -86,23 +111,42 @@ export class EndpointSliceCache {
 
   /** The endpoints of one ServicePort as of the last checkout. */
   endpoints(service: string, portName: string, protocol: string): readonly Endpoint[] {
-    const slices = this.#applied.get(service);
-    if (slices === undefined) return none;
-    return endpointsOf(slices, { family: this.#family, nodeName: this.#nodeName, portName, protocol });
+    const lists: (readonly Endpoint[])[] = [];
+    for (const slice of this.#applied.get(service) ?? none) {
+      for (const port of slice.ports) {
+        if (port.name === portName && port.protocol === protocol) lists.push(port.endpoints);
+      }
+    }
+    return mergeEndpoints(lists);
   }
 
   /** Number of distinct addresses on this node that are ready on any port of the Service (spec A.2.4). */
   localReadyAddresses(service: string): number {
     const addresses = new Set<string>();
     for (const slice of this.#applied.get(service) ?? none) {
-      if (!slice.ports.some((port) => port.name !== undefined && port.port)) continue;
-      for (const endpoint of slice.endpoints) {
-        const ready = (endpoint.ready ?? true) && endpoint.address !== '';
-        if (ready && this.#nodeName !== '' && endpoint.nodeName === this.#nodeName)
-          addresses.add(endpoint.address);
+      for (const { endpoints } of slice.ports) {
+        for (const endpoint of endpoints)
+          if (endpoint.isLocal && endpoint.isReady) addresses.add(endpoint.ip);
       }
     }
     return addresses.size;
+  }
+
+  /** Ports without a name or number are passed over (spec A.2.3). */
+  #entryOf({
+    name,
+    resourceVersion,
+    lastChangeTriggerTime,
+    ports,
+    endpoints,
+  }: kube.EndpointSlice): SliceEntry {
+    const selection = { family: this.#family, nodeName: this.#nodeName };
+    const entries: SliceEntry['ports'][number][] = [];
+    for (const { name: portName, port, protocol } of ports) {
+      if (portName === undefined || port === undefined || port <= 0 || port > 65_535) continue;
+      entries.push({ name: portName, protocol, endpoints: sliceEndpoints(endpoints, port, selection) });
+    }
+    return { name, resourceVersion, lastChangeTriggerTime, ports: entries };
   }
 
   /**
@@ -117,13 +161,13 @@ export class EndpointSliceCache {
     this.#formerOwners.set(sliceKey, [...former.filter((other) => other !== service), before]);
   }
 
-  #known(service: string, name: string): kube.EndpointSlice | undefined {
+  #known(service: string, name: string): SliceEntry | undefined {
     const pending = this.#pending.get(service);
     if (pending?.has(name)) return pending.get(name);
     return this.#applied.get(service)?.find((slice) => slice.name === name);
   }
 
-  #note(service: string, name: string, slice: kube.EndpointSlice | undefined): void {
+  #note(service: string, name: string, slice: SliceEntry | undefined): void {
     const pending = this.#pending.get(service);
     if (pending === undefined) this.#pending.set(service, new Map([[name, slice]]));
     else pending.set(name, slice);
@@ -132,16 +176,10 @@ export class EndpointSliceCache {
 
 const none: readonly never[] = Object.freeze([]);
 
-function byName(a: kube.EndpointSlice, b: kube.EndpointSlice): number {
+function byName(a: SliceEntry, b: SliceEntry): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-function servesUdp(slice: kube.EndpointSlice): boolean {
-  return slice.ports.some((port) => port.protocol === 'UDP' && port.name !== undefined && port.port);
-}
-
-/** The API gives every change a new resourceVersion, so the objects need a look only where there is none. */
-function equalSlices(a: kube.EndpointSlice, b: kube.EndpointSlice): boolean {
-  if (a.resourceVersion !== '' || b.resourceVersion !== '') return a.resourceVersion === b.resourceVersion;
-  return JSON.stringify(a) === JSON.stringify(b);
+function servesUdp(slice: SliceEntry): boolean {
+  return slice.ports.some((port) => port.protocol === 'UDP');
 }

@@ -15,43 +15,33 @@ export interface Endpoint {
   readonly nodeHints: readonly string[];
 }
 
-/** What to take from the slices of a Service. */
-export interface EndpointSelection {
-  readonly family: IpFamily;
-  /** The endpoint is local when its nodeName is exactly this; an empty name matches nothing. */
-  readonly nodeName: string;
-  readonly portName: string;
-  readonly protocol: string;
-}
-
 /** `ip:port`, or `[ip]:port`: identifies an endpoint among those of a ServicePort, and sorts them. */
 export function endpointString(endpoint: Endpoint): string {
   return joinHostPort(endpoint.ip, endpoint.port);
 }
 
 /**
- * The endpoints of one ServicePort out of its slices, sorted by their string, byte by byte. Of several with the same
- * string one that is not terminating wins (spec A.2.3). Slices must come in the order of their names.
+ * The endpoints of one port of a slice, sorted by their string, byte by byte. Of several with the same string one that
+ * is not terminating wins (spec A.2.3); those without a usable address of the family are passed over. An endpoint is
+ * local when its nodeName is exactly `nodeName`; an empty name matches nothing.
  */
-export function endpointsOf(
-  slices: Iterable<kube.EndpointSlice>,
-  selection: EndpointSelection,
+export function sliceEndpoints(
+  endpoints: readonly kube.Endpoint[],
+  port: number,
+  { family, nodeName }: { readonly family: IpFamily; readonly nodeName: string },
 ): readonly Endpoint[] {
-  const endpoints: Endpoint[] = [];
-  const strings: string[] = [];
-  for (const slice of slices) {
-    for (const port of slice.ports) {
-      if (port.name !== selection.portName || port.protocol !== selection.protocol || !isPort(port.port))
-        continue;
-      for (const endpoint of slice.endpoints) {
-        const ip = canonical(endpoint, selection.family);
-        if (ip === undefined) continue;
-        endpoints.push(endpointOf(endpoint, ip, port.port, selection.nodeName));
-        strings.push(joinHostPort(ip, port.port));
-      }
-    }
+  const usable: Endpoint[] = [];
+  for (const endpoint of endpoints) {
+    const ip = canonical(endpoint, family);
+    if (ip !== undefined) usable.push(endpointOf(endpoint, ip, port, nodeName));
   }
-  return endpoints.length === 0 ? none : inOrder(endpoints, strings);
+  return usable.length === 0 ? none : inOrder(usable);
+}
+
+/** The union of lists made by {@link sliceEndpoints}, by the same rules; the lists come in the order of their slices' names. */
+export function mergeEndpoints(lists: readonly (readonly Endpoint[])[]): readonly Endpoint[] {
+  if (lists.length === 0) return none;
+  return lists.length === 1 ? lists[0]! : inOrder(lists.flat());
 }
 
 /** Reports the addresses of a slice that {@link endpointsOf} passes over, one problem a slice at the most. */
@@ -97,7 +87,8 @@ function endpointOf(endpoint: kube.Endpoint, ip: string, port: number, nodeName:
 }
 
 /** Sorts by the strings and drops duplicates: of equal ones the last that is not terminating stays, else the first. */
-function inOrder(endpoints: readonly Endpoint[], strings: readonly string[]): readonly Endpoint[] {
+function inOrder(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const strings = endpoints.map(endpointString);
   if (isAscending(strings)) return endpoints;
   // Strings are ASCII, so the order of UTF-16 code units is the order of bytes. The sort keeps equal ones in place.
   const order = strings
@@ -117,8 +108,4 @@ function inOrder(endpoints: readonly Endpoint[], strings: readonly string[]): re
 function isAscending(strings: readonly string[]): boolean {
   for (let i = 1; i < strings.length; i++) if (!(strings[i - 1]! < strings[i]!)) return false;
   return true;
-}
-
-function isPort(port: number | undefined): port is number {
-  return port !== undefined && port > 0 && port <= 65_535;
 }

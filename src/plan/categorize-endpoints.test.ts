@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { endpointsOf } from '../model/endpoint.ts';
+import { sliceEndpoints } from '../model/endpoint.ts';
 import { servicePortsOf } from '../model/service-port.ts';
-import { endpoint, service, slice } from '../model/testing/objects.ts';
+import { endpoint, service } from '../model/testing/objects.ts';
 import { categorizeEndpoints } from './categorize-endpoints.ts';
 
 const C = {};
@@ -49,15 +49,8 @@ const rows: readonly [string, object, string, string, string, string, string, st
 
 test.each(rows)('%s', (_, fields, zone, nodeName, endpoints, cluster, local, all, hasAny) => {
   const port = [...servicePortsOf(service(fields), 'IPv4', () => {})!.values()][0]!;
-  const input = endpointsOf(
-    [slice({ endpoints: endpoints === '' ? [] : endpoints.split(', ').map(parse) })],
-    {
-      family: 'IPv4',
-      nodeName: 'here',
-      portName: '',
-      protocol: 'TCP',
-    },
-  );
+  const parsed = endpoints === '' ? [] : endpoints.split(', ').map(parse);
+  const input = sliceEndpoints(parsed, 8080, { family: 'IPv4', nodeName: 'here' });
   const result = categorizeEndpoints(input, port, { nodeName, zone });
   const octets = (list: readonly { ip: string }[]) => list.map((e) => e.ip.split('.')[3]).join(',');
   expect([

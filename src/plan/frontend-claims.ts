@@ -24,10 +24,11 @@ export function claimedFrontends(port: ServicePort, allowExternalIPs: boolean): 
   return frontends;
 }
 
+/** A ServicePort that asks for a destination. */
 interface Claim {
-  readonly owner: string;
+  readonly key: string;
+  readonly port: ServicePort;
   readonly isClusterIP: boolean;
-  readonly creationTimestamp: number;
 }
 
 /**
@@ -36,29 +37,33 @@ interface Claim {
  * chance, anew with each sync (spec A19).
  */
 export class FrontendClaims {
-  readonly #winners = new Map<string, Claim>();
+  /** Destination → key of the ServicePort that has it. */
+  readonly #owners = new Map<string, string>();
   /** All claims of the few destinations with more than one. */
   readonly #contested = new Map<string, readonly Claim[]>();
+  readonly #portOf: (key: string) => ServicePort | undefined;
 
-  /** Enters all claims of a ServicePort. Returns the other ServicePorts that win or lose a destination by it. */
+  /** `portOf` finds the ServicePort whose claims were added under a key. */
+  constructor(portOf: (key: string) => ServicePort | undefined) {
+    this.#portOf = portOf;
+  }
+
+  /** Enters all claims of a ServicePort. Returns the other ServicePorts that lose a destination by it. */
   add(key: string, port: ServicePort, frontends: readonly Frontend[]): readonly string[] {
     const affected: string[] = [];
     for (const frontend of frontends) {
       const destination = frontendKey(frontend, port.protocol);
-      const claim: Claim = {
-        owner: key,
-        isClusterIP: frontend.kind === 'ClusterIP',
-        creationTimestamp: port.creationTimestamp,
-      };
-      const winner = this.#winners.get(destination);
-      if (winner === undefined) {
-        this.#winners.set(destination, claim);
+      const owner = this.#owners.get(destination);
+      if (owner === undefined) {
+        this.#owners.set(destination, key);
         continue;
       }
-      this.#contested.set(destination, [...(this.#contested.get(destination) ?? [winner]), claim]);
-      if (precedes(claim, winner)) {
-        this.#winners.set(destination, claim);
-        affected.push(winner.owner);
+      const others = this.#contested.get(destination) ?? [this.#claimOf(owner, frontend)];
+      const claim: Claim = { key, port, isClusterIP: frontend.kind === 'ClusterIP' };
+      this.#contested.set(destination, [...others, claim]);
+      if (others.every((other) => precedes(claim, other))) {
+        this.#owners.set(destination, key);
+        affected.push(owner);
       }
     }
     return affected;
@@ -71,27 +76,33 @@ export class FrontendClaims {
       const destination = frontendKey(frontend, port.protocol);
       const all = this.#contested.get(destination);
       if (all === undefined) {
-        this.#winners.delete(destination);
+        this.#owners.delete(destination);
         continue;
       }
-      const rest = all.filter((claim) => claim.owner !== key);
+      const rest = all.filter((claim) => claim.key !== key);
       const winner = rest.reduce((best, claim) => (precedes(claim, best) ? claim : best));
       if (rest.length > 1) this.#contested.set(destination, rest);
       else this.#contested.delete(destination);
-      if (this.#winners.get(destination)?.owner === key) affected.push(winner.owner);
-      this.#winners.set(destination, winner);
+      if (this.#owners.get(destination) === key) affected.push(winner.key);
+      this.#owners.set(destination, winner.key);
     }
     return affected;
   }
 
-  /** The ServicePort a destination belongs to. */
+  /** The key of the ServicePort that a destination belongs to. */
   owner(frontend: Frontend, protocol: string): string | undefined {
-    return this.#winners.get(frontendKey(frontend, protocol))?.owner;
+    return this.#owners.get(frontendKey(frontend, protocol));
+  }
+
+  #claimOf(key: string, frontend: Frontend): Claim {
+    const port = this.#portOf(key)!;
+    return { key, port, isClusterIP: frontend.kind !== 'NodePort' && port.clusterIP === frontend.ip };
   }
 }
 
 function precedes(a: Claim, b: Claim): boolean {
   if (a.isClusterIP !== b.isClusterIP) return a.isClusterIP;
-  if (a.creationTimestamp !== b.creationTimestamp) return a.creationTimestamp < b.creationTimestamp;
-  return a.owner < b.owner;
+  if (a.port.creationTimestamp !== b.port.creationTimestamp)
+    return a.port.creationTimestamp < b.port.creationTimestamp;
+  return a.key < b.key;
 }

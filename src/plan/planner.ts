@@ -21,13 +21,14 @@ export class Planner {
   readonly #report: ReportProblem;
   #settings: PlanSettings;
   #servicePorts = new Map<string, ServicePortPlan>();
-  #claims = new FrontendClaims();
-  /** Which ServicePorts were planned for a Service. */
-  #keysOf = new Map<string, readonly string[]>();
+  #claims: FrontendClaims;
+  /** The ports of each Service whose claims are entered. */
+  #entered = new Map<string, ReadonlyMap<string, ServicePort>>();
 
   constructor(settings: PlanSettings, report: ReportProblem) {
     this.#settings = settings;
     this.#report = report;
+    this.#claims = this.#newClaims();
   }
 
   /** The current plan. The maps are live: read them before the next update, or copy. */
@@ -39,8 +40,8 @@ export class Planner {
   replan(input: PlannerInput, settings: PlanSettings): ProxyPlan {
     this.#settings = settings;
     this.#servicePorts = new Map();
-    this.#claims = new FrontendClaims();
-    this.#keysOf = new Map();
+    this.#claims = this.#newClaims();
+    this.#entered = new Map();
     for (const [service, ports] of input.services) this.#enter(service, ports);
     for (const [service, ports] of input.services) {
       for (const [key, port] of ports) this.#servicePorts.set(key, this.#planOf(service, key, port, input));
@@ -54,7 +55,7 @@ export class Planner {
     const affected = new Set<string>();
     const touched = new Map<string, string>();
     for (const service of services) {
-      for (const key of this.#keysOf.get(service) ?? []) touched.set(key, service);
+      for (const key of this.#entered.get(service)?.keys() ?? []) touched.set(key, service);
       for (const other of this.#withdraw(service)) affected.add(other);
       const ports = input.services.get(service);
       if (ports === undefined) continue;
@@ -76,8 +77,12 @@ export class Planner {
     return changes;
   }
 
+  #newClaims(): FrontendClaims {
+    return new FrontendClaims((key) => this.#entered.get(serviceOfKey(key))?.get(key));
+  }
+
   #enter(service: string, ports: ReadonlyMap<string, ServicePort>): string[] {
-    this.#keysOf.set(service, [...ports.keys()]);
+    this.#entered.set(service, ports);
     const affected: string[] = [];
     for (const [key, port] of ports) affected.push(...this.#claims.add(key, port, this.#claimsOf(port)));
     return affected;
@@ -85,11 +90,10 @@ export class Planner {
 
   #withdraw(service: string): string[] {
     const affected: string[] = [];
-    for (const key of this.#keysOf.get(service) ?? []) {
-      const port = this.#servicePorts.get(key)?.servicePort;
-      if (port !== undefined) affected.push(...this.#claims.remove(key, port, this.#claimsOf(port)));
+    for (const [key, port] of this.#entered.get(service) ?? []) {
+      affected.push(...this.#claims.remove(key, port, this.#claimsOf(port)));
     }
-    this.#keysOf.delete(service);
+    this.#entered.delete(service);
     return affected;
   }
 
@@ -125,4 +129,10 @@ export class Planner {
       reason: `${destination}/${port.protocol} of ${printableName(port)} is served for ${owner}`,
     });
   }
+}
+
+/** `namespace/name` of a servicePortKey: neither part can hold a colon, and only the first two slashes count. */
+function serviceOfKey(key: string): string {
+  const [namespace, rest = ''] = key.split('/', 2);
+  return `${namespace}/${rest.split(':', 1)[0]}`;
 }

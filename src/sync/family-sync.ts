@@ -89,7 +89,7 @@ export class FamilySync {
 
   setEndpointSlice(slice: EndpointSlice): void {
     const { lastChangeTriggerTime } = slice;
-    const before = this.#slices.find(slice.namespace, slice.serviceName, slice.name)?.lastChangeTriggerTime;
+    const before = this.#slices.lastChangeTriggerTime(slice.namespace, slice.serviceName, slice.name);
     const changed = this.#slices.update(slice);
     for (const service of changed)
       this.#triggerTimes.noteChange(service, lastChangeTriggerTime, false, before);
