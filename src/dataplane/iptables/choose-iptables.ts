@@ -38,7 +38,7 @@ export async function chooseIptables(
     if (iptables?.backend !== backend) continue;
     const survey = await iptables.survey().catch((error: unknown): TableSurvey => {
       dependencies.logger.warn('cannot look at iptables rules', { backend, reason: describeError(error) });
-      return { chains: new Map(), rules: 0 };
+      return { chains: new Map(), builtInRules: new Map(), rules: 0 };
     });
     found.push({ iptables, survey });
   }

@@ -4,13 +4,7 @@ import { isServicePortChain } from './chain-names.ts';
 import { findCulprits } from './culprits.ts';
 import { ProgrammedState } from './programmed-state.ts';
 import { deletionBlocks, type Segment, textOf } from './restore-input.ts';
-import {
-  baseChainJumps,
-  CANARY_CHAIN,
-  FIREWALL_CHAIN,
-  jumpArguments,
-  ownChains,
-} from './top-level-chains.ts';
+import { baseChainJumps, CANARY_CHAIN, FIREWALL_CHAIN, jumpText, ownChains } from './top-level-chains.ts';
 
 /** Most chains in one transaction of the nft back-end; see README.md, "Large rule sets". */
 export const NFT_CHAINS_PER_BLOCK = 600;
@@ -21,8 +15,9 @@ export function chainsPerBlock(iptables: Iptables): number {
 
 /**
  * Removes what this mode and kube-proxy's have ever created in one family and back-end (spec B.4): jumps, chains of
- * ServicePorts, top-level chains, canaries. KUBE-FIREWALL is kubelet's as well and stays with its jumps. Steps that
- * fail do not keep others from being done; their errors are returned. Nothing to remove is no error.
+ * ServicePorts, top-level chains, canaries. KUBE-FIREWALL is kubelet's as well and stays with its jumps. Runs a handful
+ * of programs, however much there is. A table that fails does not keep others from being done; the errors are returned.
+ * Nothing to remove is no error.
  */
 export async function cleanupIptables(iptables: Iptables, logger: Logger): Promise<readonly unknown[]> {
   const survey = await iptables.survey();
@@ -36,21 +31,13 @@ export async function cleanupIptables(iptables: Iptables, logger: Logger): Promi
       logger.error('cannot remove all iptables rules', error, { family: iptables.family });
     }
   };
-  // Tables that do not exist are not touched: that would create them.
-  const has = (table: string) => survey.chains.has(table);
-  for (const jump of baseChainJumps) {
-    if (jump.to === FIREWALL_CHAIN || !has(jump.table)) continue;
-    await attempt(async () => {
-      while (await iptables.destroyRule(jump.table, jump.from, jumpArguments(jump)));
-    });
-  }
   for (const table of ['nat', 'filter'] as const) {
-    if (!has(table)) continue;
     await attempt(async () => {
-      errors.push(...(await removeChains(iptables, table, logger)));
+      errors.push(...(await removeFrom(table, iptables, survey, logger)));
     });
   }
-  if (has('mangle')) await attempt(() => iptables.destroyChain('mangle', CANARY_CHAIN));
+  if (survey.chains.get('mangle')?.includes(CANARY_CHAIN))
+    await attempt(() => iptables.destroyChain('mangle', CANARY_CHAIN));
   return errors;
 }
 
@@ -76,29 +63,47 @@ function isLeftover(table: 'nat' | 'filter', chain: string): boolean {
 }
 
 /** Chains that a foreign rule leads to are emptied and stay; the errors say so. */
-async function removeChains(
-  iptables: Iptables,
+async function removeFrom(
   table: 'nat' | 'filter',
+  iptables: Iptables,
+  survey: TableSurvey,
   logger: Logger,
 ): Promise<readonly unknown[]> {
   const errors: unknown[] = [];
-  let chains = (await iptables.listChains(table)).filter((chain) => isLeftover(table, chain));
   const kept = new Set<string>();
-  while (chains.length > 0) {
-    const segments = (): Iterable<Segment> => deletionBlocks(table, chains, chainsPerBlock(iptables), kept);
+  for (let present = survey; ; present = await iptables.survey()) {
+    const segments = [...removal(table, present, chainsPerBlock(iptables), kept)];
+    if (segments.length === 0) return errors;
     try {
-      await iptables.restore(textOf(segments()), table);
-      break;
+      await iptables.restore(textOf(segments), table);
+      return errors;
     } catch (error) {
-      const undeletable = findCulprits(error, segments(), new ProgrammedState())?.undeletable ?? [];
+      const undeletable = findCulprits(error, segments, new ProgrammedState())?.undeletable ?? [];
       if (undeletable.length === 0) throw error;
       errors.push(error);
       logger.warn('chain is in use by somebody else and stays', { table, chains: undeletable });
       for (const chain of undeletable) kept.add(chain);
-      // Blocks before the refused one are done.
-      const present = new Set(await iptables.listChains(table));
-      chains = chains.filter((chain) => present.has(chain));
+      // Blocks before the refused one are done: what is left is looked up again.
     }
   }
-  return errors;
+}
+
+/** Input that removes what is ours in a table; nothing at all where that is nothing. Absent tables are not touched: that would create them. */
+function* removal(
+  table: 'nat' | 'filter',
+  { chains, builtInRules }: TableSurvey,
+  perBlock: number,
+  kept: ReadonlySet<string>,
+): Generator<Segment> {
+  const jumps = new Set(
+    baseChainJumps
+      .filter((jump) => jump.table === table && jump.to !== FIREWALL_CHAIN)
+      .map((jump) => `${jump.from} ${jumpText(jump)}`),
+  );
+  // A jump that is there twice is named twice.
+  const present = builtInRules.get(table)?.filter((rule) => jumps.has(rule)) ?? [];
+  if (present.length > 0)
+    yield { text: `*${table}\n${present.map((rule) => `-D ${rule}\n`).join('')}COMMIT\n` };
+  const leftovers = chains.get(table)?.filter((chain) => isLeftover(table, chain)) ?? [];
+  yield* deletionBlocks(table, leftovers, perBlock, kept);
 }

@@ -9,7 +9,7 @@ import {
   parseIptablesVersion,
 } from './iptables-version.ts';
 import { processRunner, type RunProgram } from './run-program.ts';
-import { readChainName } from './save-text.ts';
+import { isBuiltInChain, readChainName } from './save-text.ts';
 
 export type IptablesTable = 'filter' | 'nat' | 'mangle';
 
@@ -36,8 +36,6 @@ export interface Iptables {
   /** Removes an empty chain that nothing refers to; harmless where there is none. */
   destroyChain(table: IptablesTable, chain: string): Promise<void>;
   hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean>;
-  /** Returns whether there was one. */
-  destroyRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean>;
   /** Whether the kernel has NAT for this family. */
   isUsable(): Promise<boolean>;
 }
@@ -46,6 +44,8 @@ export interface Iptables {
 export interface TableSurvey {
   /** Chains by table; built-in ones included. */
   readonly chains: ReadonlyMap<string, readonly string[]>;
+  /** Rules of the built-in chains by table, as iptables-save prints them: `INPUT -j KUBE-FIREWALL`. */
+  readonly builtInRules: ReadonlyMap<string, readonly string[]>;
   /** Number of rules in all tables. */
   readonly rules: number;
 }
@@ -128,19 +128,32 @@ class ProgramIptables implements Iptables {
   survey(): Promise<TableSurvey> {
     return this.#exclusive(async () => {
       const chains = new Map<string, string[]>();
+      const builtInRules = new Map<string, string[]>();
       let table: string[] = [];
+      let ofBuiltIn: string[] = [];
+      const builtIn = new Set<string>();
       let rules = 0;
       const onLine = (line: string) => {
         const chain = readChainName(line);
-        if (chain !== undefined) table.push(chain);
-        else if (line.startsWith('*')) {
+        if (chain !== undefined) {
+          table.push(chain);
+          if (isBuiltInChain(line)) builtIn.add(chain);
+        } else if (line.startsWith('*')) {
+          const name = line.slice(1);
           table = [];
-          chains.set(line.slice(1), table);
-        } else if (line.startsWith('-A')) rules++;
+          ofBuiltIn = [];
+          builtIn.clear();
+          chains.set(name, table);
+          builtInRules.set(name, ofBuiltIn);
+        } else if (line.startsWith('-A ')) {
+          rules++;
+          const rule = line.slice('-A '.length);
+          if (builtIn.has(rule.slice(0, rule.indexOf(' ')))) ofBuiltIn.push(rule);
+        }
         return true;
       };
       await this.#run(this.#parts.programs.save, [], { onLine });
-      return { chains, rules };
+      return { chains, builtInRules, rules };
     });
   }
 
@@ -158,13 +171,6 @@ class ProgramIptables implements Iptables {
 
   hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
     return this.#exclusive(() => this.#hasRule(table, chain, args));
-  }
-
-  destroyRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
-    return this.#exclusive(async () => {
-      if (!(await this.#hasRule(table, chain, args))) return false;
-      return this.#ifPresent('-D', chain, '-t', table, ...args);
-    });
   }
 
   isUsable(): Promise<boolean> {

@@ -5,6 +5,11 @@ export function readChainName(line: string): string | undefined {
   return end < 0 ? undefined : line.slice(1, end);
 }
 
+/** Whether the chain that such a line declares is built in: these alone have a policy. */
+export function isBuiltInChain(line: string): boolean {
+  return line[line.indexOf(' ') + 1] !== '-';
+}
+
 /** A table as iptables-save prints it. */
 export interface SavedTable {
   readonly name: string;

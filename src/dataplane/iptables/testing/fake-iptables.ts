@@ -72,12 +72,15 @@ export class FakeIptables implements Iptables {
 
   async survey(): Promise<TableSurvey> {
     const chains = new Map<string, readonly string[]>();
+    const builtInRules = new Map<string, readonly string[]>();
     let rules = 0;
-    for (const [name, table] of Object.entries(this.#tables)) {
+    for (const [name, table] of Object.entries(this.#tables) as [IptablesTable, Chains][]) {
       chains.set(name, [...table.keys()]);
+      const ofBuiltIn = builtin[name].flatMap((chain) => table.get(chain)!.map((rule) => `${chain} ${rule}`));
+      builtInRules.set(name, ofBuiltIn);
       for (const list of table.values()) rules += list.length;
     }
-    return { chains, rules };
+    return { chains, builtInRules, rules };
   }
 
   async hasChain(table: IptablesTable, chain: string): Promise<boolean> {
@@ -96,14 +99,6 @@ export class FakeIptables implements Iptables {
 
   async hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
     return this.#tables[table].get(chain)?.includes(asText(args)) ?? false;
-  }
-
-  async destroyRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {
-    const rules = this.#tables[table].get(chain) ?? [];
-    const at = rules.indexOf(asText(args));
-    if (at < 0) return false;
-    this.#tables[table].set(chain, rules.toSpliced(at, 1));
-    return true;
   }
 
   async isUsable(): Promise<boolean> {
