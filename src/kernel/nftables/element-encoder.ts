@@ -51,6 +51,7 @@ function isPlain(rows: PackedElements): boolean {
     rows.verdicts === undefined &&
     rows.comments === undefined &&
     rows.timeoutsMs === undefined &&
+    rows.expirationsMs === undefined &&
     rows.counters === undefined &&
     rows.flags === undefined
   );

@@ -152,6 +152,14 @@ describe('elements as messages', () => {
     expect(texts(verdicts, back)).toEqual(texts(verdicts, rows));
   });
 
+  test('an element with the life time of its set keeps what is left of it', () => {
+    const rows = PackedElements.for(affinity).begin().address('10.0.0.1');
+    rows.expirationsMs = [1234];
+    const { back } = roundTrip(affinity, rows);
+    expect([back.timeoutsMs, back.expirationsMs]).toEqual([undefined, [1234]]);
+    expect(PackedElements.for(affinity).append(back, 0).expirationsMs).toEqual([1234]);
+  });
+
   test('deletions carry keys only', () => {
     const rows = PackedElements.for(verdicts).begin().protocol(6).port(80).verdict('drop').comment('gone');
     const writer = new AttributeWriter(64);

@@ -37,7 +37,7 @@ export class PackedElements {
   count = 0;
   verdicts: Verdict[] | undefined;
   comments: (string | undefined)[] | undefined;
-  /** Life time of each row in milliseconds. */
+  /** Life time of each row in milliseconds; the kernel leaves it out where it is the set's own. */
   timeoutsMs: (number | undefined)[] | undefined;
   /** Milliseconds each row has left. */
   expirationsMs: (number | undefined)[] | undefined;
@@ -165,8 +165,14 @@ export class PackedElements {
     const at = this.count - 1;
     if (from.verdicts?.[row] !== undefined) this.verdict(from.verdicts[row]);
     if (from.comments?.[row] !== undefined) this.comment(from.comments[row]);
-    const timeout = from.timeoutsMs?.[row];
-    if (timeout !== undefined) this.timeout(timeout, from.expirationsMs?.[row]);
+    if (from.timeoutsMs?.[row] !== undefined) {
+      this.timeoutsMs ??= [];
+      this.timeoutsMs[at] = from.timeoutsMs[row];
+    }
+    if (from.expirationsMs?.[row] !== undefined) {
+      this.expirationsMs ??= [];
+      this.expirationsMs[at] = from.expirationsMs[row];
+    }
     if (from.counters?.[row] !== undefined) {
       this.counters ??= [];
       this.counters[at] = from.counters[row];
