@@ -268,7 +268,7 @@ describe('the xtables lock, held by somebody else', () => {
 
   async function holdLock(seconds: number): Promise<() => void> {
     const file = join(directory, 'xtables.lock');
-    const holder = spawn('flock', [file, 'sh', '-c', `echo held; exec sleep ${seconds}`]);
+    const holder = spawn('flock', ['--close', file, 'sh', '-c', `echo held; exec sleep ${seconds}`]);
     await once(holder.stdout, 'data');
     return () => holder.kill('SIGKILL');
   }
