@@ -49,15 +49,15 @@ function decodeElement(bytes: Buffer, start: number, end: number, rows: PackedEl
         break;
       case nft.NFTA_SET_ELEM_FLAGS:
         rows.flags ??= [];
-        rows.flags[row] = bytes.readUInt32BE(value);
+        rows.flags[row] = bytes.readUInt32BE(atLeast(4, value, valueEnd));
         break;
       case nft.NFTA_SET_ELEM_TIMEOUT:
         rows.timeoutsMs ??= [];
-        rows.timeoutsMs[row] = Number(bytes.readBigUInt64BE(value));
+        rows.timeoutsMs[row] = Number(bytes.readBigUInt64BE(atLeast(8, value, valueEnd)));
         break;
       case nft.NFTA_SET_ELEM_EXPIRATION:
         rows.expirationsMs ??= [];
-        rows.expirationsMs[row] = Number(bytes.readBigUInt64BE(value));
+        rows.expirationsMs[row] = Number(bytes.readBigUInt64BE(atLeast(8, value, valueEnd)));
         break;
       case nft.NFTA_SET_ELEM_USERDATA: {
         const comment = userdataComment(bytes.subarray(value, valueEnd));
@@ -88,6 +88,12 @@ function copyValue(bytes: Buffer, start: number, end: number, into: Buffer, at: 
     throw shortAttribute('element value', room, length - 4);
   }
   bytes.copy(into, at, start + 4, start + length);
+}
+
+/** Where a value of `need` bytes starts, if it has so many. */
+function atLeast(need: number, start: number, end: number): number {
+  if (end - start < need) throw shortAttribute('element', need, end - start);
+  return start;
 }
 
 function decodeVerdictData(bytes: Buffer, start: number, end: number, rows: PackedElements): void {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EEXIST, ENOENT, EOPNOTSUPP, EPERM, ERESTART } from '../native/errno.ts';
 import { AttributeReader } from '../netlink/attribute-reader.ts';
+import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { type NetlinkMessage, NFNL_MSG_BATCH_BEGIN, NFNL_MSG_BATCH_END } from '../netlink/message.ts';
 import { NetlinkConnection } from '../netlink/netlink-connection.ts';
 import { type FakeAnswer, FakeNetlinkSocket } from '../netlink/testing/fake-netlink-socket.ts';
@@ -8,8 +9,8 @@ import { describeTable } from './describe-table.ts';
 import { NftablesConnection } from './nftables-connection.ts';
 import { isAlreadyExists, isNotFound, NftablesError } from './nftables-error.ts';
 import { PackedElements } from './packed-elements.ts';
+import { addresses, chain, endpoints, table } from './testing/case-objects.ts';
 import { FakeNftables } from './testing/fake-nftables.ts';
-import { addresses, chain, endpoints, table } from './testing/kernel-cases.ts';
 import { sampleRuleset } from './testing/sample-ruleset.ts';
 import { Transaction } from './transaction.ts';
 
@@ -133,7 +134,6 @@ describe('listings', () => {
     const created = new Map<number, { type: number; body: Buffer }[]>();
     const bytes = transaction.encode().bytes;
     let at = 0;
-    const anonymous: string[] = [];
     while (at < bytes.length) {
       const length = bytes.readUInt32LE(at);
       const type = bytes.readUInt16LE(at + 4);
@@ -148,17 +148,16 @@ describe('listings', () => {
       const found = (created.get(command) ?? []).filter(({ body }) => filter(body));
       return found.map(({ type, body }) => ({
         type,
-        body: (writer: import('../netlink/attribute-writer.ts').AttributeWriter) => {
+        body: (writer: AttributeWriter) => {
           const start = writer.reserve(body.length);
           body.copy(writer.bytes, start);
         },
       }));
     };
-    void anonymous;
     return ({ type, payload }: NetlinkMessage): FakeAnswer => {
       const command = type & 0xff;
       if (command === 16) {
-        const body = (writer: import('../netlink/attribute-writer.ts').AttributeWriter) => {
+        const body = (writer: AttributeWriter) => {
           writer.reserve(4);
           writer.addU32be(1, generations());
         };

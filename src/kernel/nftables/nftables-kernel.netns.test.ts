@@ -9,7 +9,7 @@ import { PackedElements } from './packed-elements.ts';
 import { probeNftables, probeText, requireFeatures } from './probe.ts';
 import type { RulesetEvent } from './ruleset-event.ts';
 import { daddr, metaL4proto, numgenRandom, saddr, thDport } from './selector/selector.ts';
-import { address, addresses, chain, portVerdict, table, verdicts } from './testing/kernel-cases.ts';
+import { address, addresses, chain, portVerdict, table, verdicts } from './testing/case-objects.ts';
 import { sampleRuleset } from './testing/sample-ruleset.ts';
 import { Transaction } from './transaction.ts';
 import { watchRuleset } from './watch-ruleset.ts';

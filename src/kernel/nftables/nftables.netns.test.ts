@@ -9,19 +9,19 @@ import { describeTable } from './describe-table.ts';
 import { NftablesConnection } from './nftables-connection.ts';
 import { NftablesError } from './nftables-error.ts';
 import { metaL4proto, thDport } from './selector/selector.ts';
-import { FakeNftables } from './testing/fake-nftables.ts';
 import {
   chain,
   endpoint,
   endpoints,
-  kernelCases,
   portVerdict,
   prerouting,
   rule,
   table,
   verdict,
   verdicts,
-} from './testing/kernel-cases.ts';
+} from './testing/case-objects.ts';
+import { FakeNftables } from './testing/fake-nftables.ts';
+import { kernelCases } from './testing/kernel-cases.ts';
 import { sampleRuleset } from './testing/sample-ruleset.ts';
 import { Transaction } from './transaction.ts';
 

@@ -19,7 +19,7 @@ import {
   table,
   verdict,
   verdicts,
-} from './testing/kernel-cases.ts';
+} from './testing/case-objects.ts';
 import { sampleRuleset } from './testing/sample-ruleset.ts';
 import { Transaction } from './transaction.ts';
 

@@ -40,6 +40,6 @@ export const bitwiseCodec: ExprCodec<BitwiseExpr> = {
       else if (reader.type === NFTA_BITWISE_XOR) xor = readData(reader, 'xor');
       else if (reader.type === NFTA_BITWISE_OP && reader.u32be() !== NFT_BITWISE_BOOL) return undefined;
     }
-    return { kind: 'bitwise', sreg, dreg, mask, xor };
+    return mask.length === xor.length ? { kind: 'bitwise', sreg, dreg, mask, xor } : undefined;
   },
 };

@@ -163,6 +163,7 @@ function recognizeConstant(cursor: ExprCursor, key: Key): MatchStatement | undef
   const op = cmp.op === 'eq' ? '==' : '!=';
   const data = Buffer.from(cmp.data);
   const mask = bitwise && Buffer.from(bitwise.mask);
+  if (mask !== undefined && mask.length !== info.length) return undefined;
   if (info.bitmask === true) {
     // `ct state new` is written as "any of these bits is set".
     if (mask === undefined || op !== '!=' || !isZero(data)) return undefined;

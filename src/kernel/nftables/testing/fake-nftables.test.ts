@@ -2,18 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { describeTable } from '../describe-table.ts';
 import { isAlreadyExists, isBusy, isNotFound, NftablesError } from '../nftables-error.ts';
 import { Transaction } from '../transaction.ts';
+import { address, addresses, chain, portVerdict, rule, table, verdict, verdicts } from './case-objects.ts';
 import { FakeNftables } from './fake-nftables.ts';
-import {
-  address,
-  addresses,
-  chain,
-  kernelCases,
-  portVerdict,
-  rule,
-  table,
-  verdict,
-  verdicts,
-} from './kernel-cases.ts';
+import { kernelCases } from './kernel-cases.ts';
 import { sampleRuleset } from './sample-ruleset.ts';
 
 const TABLE = 'cases';
