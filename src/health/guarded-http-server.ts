@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { http } from '../base/node-http.ts';
 import { BodyTooLargeError, type HttpHandler, plainText, readRequest, sendAnswer } from './http-answer.ts';
 import type { ConnectionTaker } from './listen.ts';
 
@@ -72,7 +73,7 @@ export class GuardedHttpServer implements ConnectionTaker {
     this.#logger = dependencies.logger;
     this.#limits = dependencies.limits ?? DEFAULT_HTTP_LIMITS;
     // Node's own timeouts are off: they need a listening server, and deadlines cover them.
-    this.#http = createServer({
+    this.#http = http.createServer({
       keepAliveTimeout: 0,
       headersTimeout: 0,
       requestTimeout: 0,

@@ -2,15 +2,15 @@ import { DecodeError } from '../decode-error.ts';
 import { type Endpoint, type EndpointPort, type EndpointSlice, noHints } from '../endpoint-slice.ts';
 import type { Mutable } from '../mutable.ts';
 import { strings } from '../string-table.ts';
-import { decodeObjectMeta, entryOf, type ObjectMetaSelection } from './decode-object-meta.ts';
+import { decodeObjectMeta, type ObjectMetaSelection } from './decode-object-meta.ts';
 import type { WireReader } from './wire-reader.ts';
 
 export const serviceNameLabel = 'kubernetes.io/service-name';
 export const lastChangeTriggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 const selection: ObjectMetaSelection = {
-  labels: [serviceNameLabel],
-  annotations: [lastChangeTriggerTimeAnnotation],
+  label: serviceNameLabel,
+  annotation: lastChangeTriggerTimeAnnotation,
 };
 
 /** Reads a discovery/v1 EndpointSlice message (field numbers: k8s.io/api/discovery/v1/generated.proto). Throws DecodeError. */
@@ -34,8 +34,8 @@ export function decodeEndpointSlice(reader: WireReader): EndpointSlice {
         slice.namespace = meta.namespace;
         slice.name = meta.name;
         slice.resourceVersion = meta.resourceVersion;
-        slice.serviceName = entryOf(meta.labels, serviceNameLabel);
-        slice.lastChangeTriggerTime = entryOf(meta.annotations, lastChangeTriggerTimeAnnotation);
+        slice.serviceName = meta.label;
+        slice.lastChangeTriggerTime = meta.annotation;
         break;
       }
       case 2:

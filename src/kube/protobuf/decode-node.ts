@@ -5,7 +5,7 @@ import type { Node, NodeAddress } from '../node.ts';
 import { decodeObjectMeta, type ObjectMetaSelection } from './decode-object-meta.ts';
 import type { WireReader } from './wire-reader.ts';
 
-const selection: ObjectMetaSelection = { uid: true, labels: 'all' };
+const selection: ObjectMetaSelection = { uid: true, allLabels: true };
 
 /** Reads a core/v1 Node message (field numbers: k8s.io/api/core/v1/generated.proto). Throws DecodeError. */
 export function decodeNode(reader: WireReader): Node {
@@ -30,7 +30,7 @@ export function decodeNode(reader: WireReader): Node {
         node.name = meta.name;
         node.resourceVersion = meta.resourceVersion;
         node.uid = meta.uid;
-        node.labels = Object.fromEntries(meta.labels);
+        node.labels = Object.fromEntries(meta.labels ?? []);
         node.deletionTimestamp = meta.deletionTimestamp;
         break;
       }

@@ -1,26 +1,28 @@
 import type { WireReader } from './wire-reader.ts';
 
-export type Entries = readonly (readonly [key: string, value: string])[];
-
-const noEntries: Entries = [];
-
-/** The part of a `metav1.ObjectMeta` that some kind needs. Times are milliseconds since the epoch, 0 where absent. */
+/** The part of a `metav1.ObjectMeta` that some kind needs. */
 export interface ObjectMeta {
   namespace: string;
   name: string;
   uid: string;
   resourceVersion: string;
+  /** Milliseconds since the epoch, 0 where absent. */
   creationTimestamp: number;
   deletionTimestamp: number | undefined;
-  labels: Entries;
-  annotations: Entries;
+  /** Values of the one label and annotation that were asked for, `''` where absent. */
+  label: string;
+  annotation: string;
+  /** All labels, where asked for. */
+  labels: [key: string, value: string][] | undefined;
 }
 
-/** Which costly parts are wanted. Of labels and annotations only these keys are kept, `all` keeps every one. */
+/** Which of the costly parts are wanted. */
 export interface ObjectMetaSelection {
   readonly uid?: boolean;
-  readonly labels?: readonly string[] | 'all';
-  readonly annotations?: readonly string[];
+  /** Key of the only label, and of the only annotation, that matters. */
+  readonly label?: string;
+  readonly annotation?: string;
+  readonly allLabels?: boolean;
 }
 
 /** Reads a `metav1.ObjectMeta` field. */
@@ -32,8 +34,9 @@ export function decodeObjectMeta(reader: WireReader, selection: ObjectMetaSelect
     resourceVersion: '',
     creationTimestamp: 0,
     deletionTimestamp: undefined,
-    labels: noEntries,
-    annotations: noEntries,
+    label: '',
+    annotation: '',
+    labels: selection.allLabels === true ? [] : undefined,
   };
   const outer = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -58,12 +61,11 @@ export function decodeObjectMeta(reader: WireReader, selection: ObjectMetaSelect
         meta.deletionTimestamp = decodeTime(reader);
         break;
       case 11:
-        if (selection.labels === undefined) reader.skip();
-        else meta.labels = decodeMapEntry(reader, selection.labels, meta.labels);
+        if (meta.labels !== undefined) meta.labels.push(decodeMapEntry(reader));
+        else meta.label = decodeValueOf(reader, selection.label) ?? meta.label;
         break;
       case 12:
-        if (selection.annotations === undefined) reader.skip();
-        else meta.annotations = decodeMapEntry(reader, selection.annotations, meta.annotations);
+        meta.annotation = decodeValueOf(reader, selection.annotation) ?? meta.annotation;
         break;
       default:
         reader.skip();
@@ -71,12 +73,6 @@ export function decodeObjectMeta(reader: WireReader, selection: ObjectMetaSelect
   }
   reader.leave(outer);
   return meta;
-}
-
-/** Value of a key, `''` where absent. */
-export function entryOf(entries: Entries, key: string): string {
-  for (const [candidate, value] of entries) if (candidate === key) return value;
-  return '';
 }
 
 /** Reads a `metav1.Time` field: `{1: seconds, 2: nanoseconds}`; the API keeps whole seconds. */
@@ -91,25 +87,35 @@ function decodeTime(reader: WireReader): number {
   return seconds * 1000;
 }
 
-/** Reads one entry `{1: key, 2: value}` of a string map and adds it if its key is wanted. */
-function decodeMapEntry(reader: WireReader, wanted: readonly string[] | 'all', entries: Entries): Entries {
+/** Reads one entry `{1: key, 2: value}` of a string map. */
+function decodeMapEntry(reader: WireReader): [key: string, value: string] {
   let key = '';
   let value = '';
   const outer = reader.enter();
   for (let field = reader.next(); field !== 0; field = reader.next()) {
-    switch (field) {
-      case 1:
-        key = reader.sharedString();
-        break;
-      case 2:
-        // Keys come first in what Go writes; a value before its key is read too, being perhaps wanted.
-        if (key === '' || wanted === 'all' || wanted.includes(key)) value = reader.string();
-        else reader.skip();
-        break;
-      default:
-        reader.skip();
-    }
+    if (field === 1) key = reader.sharedString();
+    else if (field === 2) value = reader.string();
+    else reader.skip();
   }
   reader.leave(outer);
-  return wanted === 'all' || wanted.includes(key) ? [...entries, [key, value]] : entries;
+  return [key, value];
+}
+
+/** Reads one entry of a string map: its value if it has this key, otherwise undefined. Other keys cost no string. */
+function decodeValueOf(reader: WireReader, key: string | undefined): string | undefined {
+  if (key === undefined) {
+    reader.skip();
+    return undefined;
+  }
+  let hasKey: boolean | undefined;
+  let value = '';
+  const outer = reader.enter();
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 1) hasKey = reader.isString(key);
+    // A value before its key may be the wanted one; Go writes keys first.
+    else if (field === 2 && hasKey !== false) value = reader.string();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return hasKey === true ? value : undefined;
 }

@@ -5,7 +5,7 @@ import { maxObjectBytes, type WatchDecoder, type WatchHandler } from '../stream-
 import type { WatchEvent } from '../watch-event.ts';
 import { badProtobufObject } from './bad-object.ts';
 import { decodeEnvelope, type Envelope } from './decode-envelope.ts';
-import { decodeObjectMeta, entryOf } from './decode-object-meta.ts';
+import { decodeObjectMeta } from './decode-object-meta.ts';
 import { decodeStatus } from './decode-status.ts';
 import { WireReader } from './wire-reader.ts';
 
@@ -124,9 +124,9 @@ function decodeBookmark<T>(raw: WireReader): WatchEvent<T> {
       raw.skip();
       continue;
     }
-    const meta = decodeObjectMeta(raw, { annotations: [initialEventsEnd] });
+    const meta = decodeObjectMeta(raw, { annotation: initialEventsEnd });
     resourceVersion = meta.resourceVersion;
-    isEnd = entryOf(meta.annotations, initialEventsEnd) === 'true';
+    isEnd = meta.annotation === 'true';
   }
   return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: isEnd };
 }

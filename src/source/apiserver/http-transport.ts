@@ -1,6 +1,6 @@
-import http, { type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { checkServerIdentity, getCACertificates } from 'node:tls';
+import type { Agent, IncomingMessage } from 'node:http';
+import type { AgentOptions } from 'node:https';
+import { http } from '../../base/node-http.ts';
 import type { Credentials, TlsSettings } from './credentials.ts';
 
 export interface HttpRequest {
@@ -21,7 +21,7 @@ const keepAliveMs = 30_000;
 export class HttpTransport {
   readonly #env: NodeJS.ProcessEnv;
   #agent:
-    | { readonly tls: TlsSettings; readonly proxyUrl: string | undefined; readonly agent: http.Agent }
+    | { readonly tls: TlsSettings; readonly proxyUrl: string | undefined; readonly agent: Agent }
     | undefined;
 
   /** `env` is searched for proxy settings (`HTTPS_PROXY`, `NO_PROXY`, …) where the credentials name none. */
@@ -56,7 +56,7 @@ export class HttpTransport {
       for (const [name, value] of credentials.headers) headers.push(name, value);
       if (request.body !== undefined) headers.push('Content-Length', String(Buffer.byteLength(request.body)));
       const options = { method: request.method, headers, agent: this.#agentFor(credentials, url), signal };
-      const outgoing = url.protocol === 'https:' ? https.request(url, options) : http.request(url, options);
+      const outgoing = url.protocol === 'https:' ? https().request(url, options) : http.request(url, options);
       outgoing.on('response', resolve);
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         const isStale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
@@ -66,32 +66,37 @@ export class HttpTransport {
     });
   }
 
-  #agentFor({ tls, proxyUrl }: Credentials, url: URL): http.Agent {
+  #agentFor({ tls, proxyUrl }: Credentials, url: URL): Agent {
     if (this.#agent?.tls === tls && this.#agent.proxyUrl === proxyUrl) return this.#agent.agent;
     if (this.#agent !== undefined) retire(this.#agent.agent);
     const proxyEnv = proxyUrl === undefined ? this.#env : { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl };
     const options = { keepAlive: true, keepAliveMsecs: keepAliveMs, proxyEnv };
     const agent =
       url.protocol === 'https:'
-        ? new https.Agent({ ...options, ...tlsOptions(tls) })
+        ? new (https().Agent)({ ...options, ...tlsOptions(tls) })
         : new http.Agent(options);
     this.#agent = { tls, proxyUrl, agent };
     return agent;
   }
 }
 
+/** Loaded with the first https server: OpenSSL takes 8 MB. */
+function https(): typeof import('node:https') {
+  return process.getBuiltinModule('node:https');
+}
+
 class ConnectionReused extends Error {}
 
 /** Ends the connections that are idle now, and each other one when its request ends. */
-function retire(agent: http.Agent): void {
+function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets))
     for (const socket of sockets ?? []) socket.destroy();
 }
 
-function tlsOptions(tls: TlsSettings): https.AgentOptions {
+function tlsOptions(tls: TlsSettings): AgentOptions {
   const { ca, cert, key, serverName, insecureSkipTlsVerify } = tls;
-  const options: https.AgentOptions = { minVersion: 'TLSv1.2', rejectUnauthorized: !insecureSkipTlsVerify };
+  const options: AgentOptions = { minVersion: 'TLSv1.2', rejectUnauthorized: !insecureSkipTlsVerify };
   // Like Go's, our own roots are the system's.
   if (ca !== undefined) options.ca = ca;
   else if (!insecureSkipTlsVerify) options.ca = systemRoots();
@@ -99,12 +104,14 @@ function tlsOptions(tls: TlsSettings): https.AgentOptions {
   if (key !== undefined) options.key = key;
   if (serverName !== undefined) {
     options.servername = serverName;
+    const { checkServerIdentity } = process.getBuiltinModule('node:tls');
     options.checkServerIdentity = (_host, certificate) => checkServerIdentity(serverName, certificate);
   }
   return options;
 }
 
 function systemRoots(): string[] {
+  const { getCACertificates } = process.getBuiltinModule('node:tls');
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('default');
 }
