@@ -13,7 +13,7 @@ import { type DecodedSet, decodeSet } from './set-codec.ts';
 import type { AnonymousResolver } from './statement/expr-cursor.ts';
 import { recognizeStatements } from './statement/statement.ts';
 import type { ChainListing, SetListing, TableListing } from './table-listing.ts';
-import type { TableNames } from './table-names.ts';
+import { type TableNames, tableNames } from './table-names.ts';
 
 /** A set with the lengths of its rows. */
 export type ElementLayout = Pick<DecodedSet, 'set' | 'keyLength' | 'dataLength'>;
@@ -154,12 +154,14 @@ export class TableReader {
   }
 }
 
-/** Names of chains and sets, or `undefined` when there is no such table. */
+/** Chains and sets without what they hold, or `undefined` when there is no such table. */
 export function listNames(reader: TableReader): TableNames | undefined {
   if (reader.table() === undefined) return undefined;
-  const chains = reader.chains().map((chain) => chain.name);
   const sets = reader.sets().filter(({ anonymous }) => !anonymous);
-  return { chains, sets: sets.map(({ set: { name, kind } }) => ({ name, kind })) };
+  return tableNames(
+    reader.chains(),
+    sets.map(({ set }) => set),
+  );
 }
 
 /** Everything in a table, or `undefined` when it is not there. `wanted` says whose elements are read. */

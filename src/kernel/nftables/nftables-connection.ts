@@ -99,7 +99,7 @@ export class NftablesConnection {
     return generation;
   }
 
-  /** Names of what a table holds, without rules and elements; `undefined` when there is no such table. */
+  /** What a table holds, without rules and elements; `undefined` when there is no such table. */
   listNames(family: Family, table: string): TableNames | undefined {
     return this.#consistent(`table ${family} ${table}`, () =>
       listNames(new TableReader(this.#connection, family, table)),

@@ -1,5 +1,20 @@
-/** What a table holds, by name only. Sets the kernel named itself (those written in place in rules) are left out. */
+import type { BaseChain, Chain, NftMap, NftSet } from './objects.ts';
+
+/**
+ * What a table holds, without rules and elements. Sets the kernel named itself (those written in place in rules) are
+ * left out.
+ */
 export interface TableNames {
   readonly chains: readonly string[];
-  readonly sets: readonly { readonly name: string; readonly kind: 'set' | 'map' }[];
+  /** Where those among the chains that are base chains are hooked in, by name. */
+  readonly baseChains: ReadonlyMap<string, BaseChain>;
+  /** Sets and maps as they were declared. */
+  readonly sets: readonly (NftSet | NftMap)[];
+}
+
+/** The names of these chains and sets. */
+export function tableNames(chains: readonly Chain[], sets: readonly (NftSet | NftMap)[]): TableNames {
+  const baseChains = new Map<string, BaseChain>();
+  for (const { name, base } of chains) if (base !== undefined) baseChains.set(name, base);
+  return { chains: chains.map(({ name }) => name), baseChains, sets };
 }

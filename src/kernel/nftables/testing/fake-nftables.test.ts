@@ -93,6 +93,20 @@ test('listings are snapshots: later commits do not change them', () => {
   expect(describeTable(fake.listTable('ip', TABLE))).not.toBe(text);
 });
 
+test('on request a chain counts as used for a moment after its element has gone, as before Linux 6.2', () => {
+  const fake = new FakeNftables();
+  fake.lingers = true;
+  const start = new Transaction('ip', TABLE).add(table).add(chain('a')).add(verdicts);
+  fake.commit(start.add(portVerdict(80, 'goto a')));
+  const both = new Transaction('ip', TABLE).delete(portVerdict(80, 'goto a')).delete(chain('a'));
+  expect(isBusy(run(() => fake.commit(both)))).toBe(true);
+  fake.commit(new Transaction('ip', TABLE).delete(portVerdict(80, 'goto a')));
+  const gone = new Transaction('ip', TABLE).delete(chain('a'));
+  expect(isBusy(run(() => fake.commit(gone)))).toBe(true);
+  fake.settle();
+  expect(run(() => fake.commit(gone))).toBeUndefined();
+});
+
 test('elements are listed on request only', () => {
   const fake = new FakeNftables();
   fake.commit(sampleRuleset('ip'));

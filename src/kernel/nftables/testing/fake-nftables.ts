@@ -7,7 +7,7 @@ import { NftablesError } from '../nftables-error.ts';
 import type { Family, NftMap, NftSet } from '../objects.ts';
 import type { PackedElements } from '../packed-elements.ts';
 import type { TableListing } from '../table-listing.ts';
-import type { TableNames } from '../table-names.ts';
+import { type TableNames, tableNames } from '../table-names.ts';
 import type { Operation, Transaction } from '../transaction.ts';
 import { FakeTable, Refusal } from './fake-table.ts';
 import { validateTable } from './validate-table.ts';
@@ -22,6 +22,11 @@ export class FakeNftables {
   readonly committed: Transaction[] = [];
   /** When set, decides for each operation whether to fail with an errno. */
   refuse: ((operation: Operation, index: number) => number | undefined) | undefined;
+  /**
+   * Behaves like Linux before 6.2: a chain that an element led to counts as used until {@link settle}, though the
+   * element has gone.
+   */
+  lingers = false;
   #tables = new Map<string, FakeTable>();
   #generation = 1;
 
@@ -50,8 +55,10 @@ export class FakeNftables {
   listNames(family: Family, table: string): TableNames | undefined {
     const found = this.#tables.get(`${family} ${table}`);
     if (found === undefined) return undefined;
-    const sets = [...found.sets.values()].map(({ set: { name, kind } }) => ({ name, kind }));
-    return { chains: [...found.chains.keys()], sets };
+    return tableNames(
+      [...found.chains.values()].map(({ chain }) => chain),
+      [...found.sets.values()].map(({ set }) => set),
+    );
   }
 
   listTable(family: Family, table: string, options: ListOptions = {}): TableListing | undefined {
@@ -75,6 +82,11 @@ export class FakeNftables {
     return names.map((name) => describeTable(this.#tables.get(name)?.listing())).join('\n');
   }
 
+  /** Lets chains go that are used no more; see {@link lingers}. */
+  settle(): void {
+    for (const table of this.#tables.values()) table.lingering.clear();
+  }
+
   close(): void {}
 
   #apply(transaction: Transaction): Map<string, FakeTable> {
@@ -89,6 +101,7 @@ export class FakeNftables {
         const injected = this.refuse?.(operation, index);
         if (injected !== undefined) throw new Refusal(injected, 'refused on request');
         table = apply(operation, table, transaction);
+        if (!this.lingers) table?.lingering.clear();
         index++;
       }
       index = Math.max(0, index - 1);

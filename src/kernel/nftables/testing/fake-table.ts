@@ -48,6 +48,8 @@ export class FakeTable {
   comment: string | undefined;
   readonly chains: Map<string, FakeChain>;
   readonly sets: Map<string, FakeSet>;
+  /** Chains that count as used because an element led to them until a moment ago. */
+  readonly lingering: Set<string>;
   /** Sets that this copy owns; others are shared with the original until they are touched. */
   readonly #own = new Set<string>();
   #handle: bigint;
@@ -58,6 +60,7 @@ export class FakeTable {
     this.comment = original?.comment;
     this.chains = new Map(original?.chains);
     this.sets = new Map(original?.sets);
+    this.lingering = new Set(original?.lingering);
     this.#handle = original === undefined ? 1n : original.#handle;
   }
 
@@ -94,6 +97,7 @@ export class FakeTable {
       case 'map':
         this.#set(object.name);
         if (this.#isSetUsed(object.name)) throw new Refusal(EBUSY, `set ${object.name} is in use`);
+        for (const element of this.#set(object.name).elements.values()) this.#linger(element);
         this.sets.delete(object.name);
         break;
       case 'rule': {
@@ -106,9 +110,11 @@ export class FakeTable {
       case 'elements': {
         const { elements } = this.#ownSet(object.of.name);
         for (let row = 0; row < object.rows.count; row++) {
-          if (!elements.delete(object.rows.keyText(row))) {
-            throw new Refusal(ENOENT, `no such element in ${object.of.name}`);
-          }
+          const key = object.rows.keyText(row);
+          const element = elements.get(key);
+          if (element === undefined) throw new Refusal(ENOENT, `no such element in ${object.of.name}`);
+          this.#linger(element);
+          elements.delete(key);
         }
         break;
       }
@@ -117,7 +123,9 @@ export class FakeTable {
 
   flush(object: ObjectName): void {
     if (object.kind === 'set' || object.kind === 'map') {
-      this.#ownSet(object.name).elements.clear();
+      const { elements } = this.#ownSet(object.name);
+      for (const element of elements.values()) this.#linger(element);
+      elements.clear();
       return;
     }
     if (object.kind === 'rule') {
@@ -161,7 +169,7 @@ export class FakeTable {
       base.hook === chain.base.hook &&
       base.priority === chain.base.priority;
     if (!same) throw new Refusal(EOPNOTSUPP, `chain ${chain.name} exists with other properties`);
-    const updated = { ...existing.chain, base: { ...base, ...chain.base } };
+    const updated = { ...existing.chain, base: chain.base };
     this.chains.set(chain.name, { chain: updated, rules: existing.rules });
   }
 
@@ -242,7 +250,13 @@ export class FakeTable {
     return own;
   }
 
+  #linger({ verdicts }: PackedElements): void {
+    const target = verdicts?.[0] && verdictChain(verdicts[0]);
+    if (target !== undefined) this.lingering.add(target);
+  }
+
   #isChainUsed(name: string): boolean {
+    if (this.lingering.has(name)) return true;
     for (const [from, { rules }] of this.chains) {
       if (from !== name && rules.some((rule) => ruleChains(rule).includes(name))) return true;
     }
