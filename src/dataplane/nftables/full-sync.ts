@@ -1,5 +1,6 @@
 import { isLoopback } from '../../base/ip.ts';
-import type { NftMap, NftSet } from '../../kernel/nftables/objects.ts';
+import { layoutTypes } from '../../kernel/nftables/layout.ts';
+import type { BaseChain, Chain, NftMap, NftSet } from '../../kernel/nftables/objects.ts';
 import { PackedElements } from '../../kernel/nftables/packed-elements.ts';
 import type { TableNames } from '../../kernel/nftables/table-names.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
@@ -49,7 +50,7 @@ export function buildFullSync(
   }
   const privateSets = privates.flatMap((objects) => objects.sets);
   const treatments = content.treatments.toSorted((a, b) => (a.chain < b.chain ? -1 : 1));
-  const chains = [
+  const chains: readonly Chain[] = [
     ...statics.chains,
     ...treatments.map((treatment) => ({ kind: 'chain' as const, name: treatment.chain })),
     ...privates.flatMap((objects) => objects.chains),
@@ -58,9 +59,15 @@ export function buildFullSync(
   const transaction = new Transaction(family, TABLE).add({ kind: 'table', comment: TABLE_COMMENT });
   if (existing !== undefined) {
     transaction.flush({ kind: 'table' });
-    const kept = new Set(privateSets.map((set) => set.name));
-    for (const { name, kind } of existing.sets) {
-      if (!(isAffinitySet(name) && kept.has(name))) transaction.delete({ kind, name });
+    const kept = new Map(privateSets.map((set) => [set.name, set]));
+    for (const set of existing.sets) {
+      if (!isAffinitySet(set.name) || !isSameSet(set, kept.get(set.name))) transaction.delete(set);
+    }
+    const there = new Set(existing.chains);
+    for (const chain of chains) {
+      // The kernel does not move base chains, nor make others of them.
+      if (there.has(chain.name) && !isSameHook(existing.baseChains.get(chain.name), chain.base))
+        transaction.delete(chain);
     }
   }
   for (const chain of chains) transaction.add(chain);
@@ -113,6 +120,21 @@ function collect(plan: ProxyPlan, sets: ReadonlyMap<SetName, NftSet | NftMap>) {
   for (const key of shared.keys) visitShared(key, elements);
   const treatments = [...chainUse.keys()].map((chain): Treatment => treatmentOfChain(chain)!);
   return { elements, shared, chainUse, treatments };
+}
+
+/** Whether a set can stay as it is: the kernel changes its timeout, nothing else. */
+function isSameSet(declared: NftSet | NftMap, wanted: NftSet | undefined): boolean {
+  const flags = (set: NftSet | NftMap) => [...(set.flags ?? [])].sort().join();
+  return (
+    wanted !== undefined &&
+    declared.kind === wanted.kind &&
+    layoutTypes(declared.key).join() === layoutTypes(wanted.key).join() &&
+    flags(declared) === flags(wanted)
+  );
+}
+
+function isSameHook(a: BaseChain | undefined, b: BaseChain | undefined): boolean {
+  return a?.type === b?.type && a?.hook === b?.hook && a?.priority === b?.priority;
 }
 
 function nodePortSet(

@@ -6,7 +6,7 @@ import type { NftFamily } from './family-terms.ts';
 export interface NftablesKernel {
   /** Applies all or nothing, synchronously. Returns the number of operations, elements counted one by one. Throws NetlinkError. */
   commit(transaction: Transaction): number;
-  /** Names of what a table holds, without rules and elements; `undefined` when there is no such table. */
+  /** What a table holds, without rules and elements; `undefined` when there is no such table. */
   listNames(family: NftFamily, table: string): TableNames | undefined;
   close(): void;
 }
