@@ -1,3 +1,4 @@
+import { describeError } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
@@ -30,7 +31,7 @@ export async function openIptablesMode(
   const usable: Iptables[] = [];
   for (const family of families) {
     const iptables = await openIptables({ family });
-    if (await iptables.isUsable()) usable.push(iptables);
+    if (await isUsable(iptables, logger)) usable.push(iptables);
     else logger.info('No iptables support for this family', { ipFamily: family });
   }
   if (usable.length === 0) {
@@ -64,6 +65,20 @@ export async function openIptablesMode(
       for (const proxier of proxiers.values()) proxier.close();
     },
   };
+}
+
+/** A lock that somebody holds for long says nothing about the kernel: waits for it. */
+async function isUsable(iptables: Iptables, logger: Logger): Promise<boolean> {
+  for (;;) {
+    try {
+      return await iptables.isUsable();
+    } catch (error) {
+      logger.warn('Still waiting to look at the iptables rules', {
+        ipFamily: iptables.family,
+        error: describeError(error),
+      });
+    }
+  }
 }
 
 function readsOn(sysctls: Sysctls, path: string): boolean {

@@ -39,6 +39,8 @@ const POD_CIDRS_WAIT_MS = 300_000;
 const SERVICE_CIDRS_WAIT_MS = 2000;
 /** From the first sync of the last family until memory is tidied up. */
 const TIDY_AFTER_MS = 500;
+/** How long requests and syncs in progress may take to end when the proxy is stopped. */
+const STOP_WAIT_MS = 300;
 /** The longest time between two syncs (operations 6.1). */
 const MAX_SYNC_INTERVAL_MS = 3_600_000;
 
@@ -92,11 +94,17 @@ export class ProxyServer {
     this.#addresses = new AddressMonitor({ logger, clock: this.#clock });
   }
 
-  /** Runs until aborted. Rejects with what makes it impossible to start or to go on. */
+  /**
+   * Runs until aborted, and not much longer: what is under way then is left alone after a moment. Rejects with what
+   * makes it impossible to start or to go on.
+   */
   async run(signal: AbortSignal): Promise<void> {
     this.#fatal.promise.catch(() => {});
+    const stopped = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => this.#clock.schedule(STOP_WAIT_MS, resolve), { once: true });
+    });
     try {
-      await Promise.race([this.#run(signal), this.#fatal.promise]);
+      await Promise.race([this.#run(signal), this.#fatal.promise, stopped]);
     } finally {
       for (const close of this.#closers.reverse()) close();
     }

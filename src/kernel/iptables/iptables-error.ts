@@ -46,6 +46,11 @@ export function isAbsent(error: unknown): boolean {
   );
 }
 
+/** Whether an error says only that another process held the xtables lock for longer than we wait. */
+export function isLockHeld(error: unknown): boolean {
+  return error instanceof IptablesError && error.detail.code === 'IPTABLES_LOCK_HELD';
+}
+
 /** Texts of the programs, old and new, of both back-ends (spec B.4). */
 const absentTexts = [
   'No chain/target/match by that name',

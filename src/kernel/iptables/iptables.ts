@@ -1,5 +1,5 @@
 import type { IpFamily } from '../../base/ip.ts';
-import { IptablesError, iptablesFailure, isAbsent } from './iptables-error.ts';
+import { IptablesError, iptablesFailure, isAbsent, isLockHeld } from './iptables-error.ts';
 import {
   type IptablesBackend,
   type IptablesFeatures,
@@ -36,7 +36,7 @@ export interface Iptables {
   /** Removes an empty chain that nothing refers to; harmless where there is none. */
   destroyChain(table: IptablesTable, chain: string): Promise<void>;
   hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean>;
-  /** Whether the kernel has NAT for this family. */
+  /** Whether the kernel has NAT for this family. Rejects only while another process holds the xtables lock. */
   isUsable(): Promise<boolean>;
 }
 
@@ -174,7 +174,10 @@ class ProgramIptables implements Iptables {
   }
 
   isUsable(): Promise<boolean> {
-    return this.hasChain('nat', 'POSTROUTING').catch(() => false);
+    return this.hasChain('nat', 'POSTROUTING').catch((error: unknown) => {
+      if (isLockHeld(error)) throw error;
+      return false;
+    });
   }
 
   async #hasRule(table: IptablesTable, chain: string, args: readonly string[]): Promise<boolean> {

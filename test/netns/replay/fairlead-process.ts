@@ -29,7 +29,7 @@ export class FairleadProcess implements ProxyUnderTest {
   constructor(namespace: string, { iptablesBackend, program = FAIRLEAD }: FairleadOptions = {}) {
     this.#process = new NamespaceProcess(namespace);
     this.#program = program;
-    this.#path = pathWith(this.#directory, iptablesBackend);
+    this.#path = pathWithIptables(this.#directory, iptablesBackend);
   }
 
   async start({ config, objects }: ProxyStart): Promise<void> {
@@ -60,7 +60,7 @@ export class FairleadProcess implements ProxyUnderTest {
 }
 
 /** A PATH on which `iptables` and its siblings are those of one back-end; the links go into `directory`. */
-function pathWith(directory: string, backend: IptablesBackend | undefined): string {
+export function pathWithIptables(directory: string, backend: IptablesBackend | undefined): string {
   const path = process.env['PATH'] ?? '/usr/sbin:/usr/bin:/sbin:/bin';
   if (backend === undefined) return path;
   const program = `xtables-${backend}-multi`;
@@ -68,7 +68,8 @@ function pathWith(directory: string, backend: IptablesBackend | undefined): stri
   if (home === undefined) throw new Error(`${program} is not on the PATH: install iptables`);
   for (const command of ['iptables', 'ip6tables']) {
     for (const suffix of ['', '-save', '-restore']) {
-      symlinkSync(join(home, program), join(directory, `${command}${suffix}`));
+      const link = join(directory, `${command}${suffix}`);
+      if (!existsSync(link)) symlinkSync(join(home, program), link);
     }
   }
   return `${directory}:${path}`;
