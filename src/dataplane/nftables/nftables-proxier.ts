@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Chain, NftMap, NftSet, Rule } from '../../kernel/nftables/objects.ts';
+import { isBusy } from '../../kernel/nftables/nftables-error.ts';
+import type { NftMap, NftSet } from '../../kernel/nftables/objects.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
 import type { PlanSettings } from '../../plan/plan-settings.ts';
 import type { PlanDiff, ProxyPlan } from '../../plan/proxy-plan.ts';
@@ -11,7 +12,8 @@ import { type NftFamily, nftFamily } from './family-terms.ts';
 import { buildFullSync } from './full-sync.ts';
 import { type SetName, TABLE } from './names.ts';
 import type { NftablesKernel } from './nftables-kernel.ts';
-import { type PrivateObjects, privateObjects } from './private-objects.ts';
+import { addPrivate, removePrivate } from './private-changes.ts';
+import { privateObjects } from './private-objects.ts';
 import { namedSets } from './sets.ts';
 import { type SharedElements, visitShared } from './shared-elements.ts';
 import { treatmentOfChain, withTargets } from './treatment.ts';
@@ -85,13 +87,17 @@ export class NftablesProxier implements Proxier {
     const now = this.#clock.monotonic();
     this.#state = full.state;
     for (const chain of full.leftovers) full.state.stale.set(chain, now - STALE_AFTER_MS);
-    return { operations: operations + this.#deleteStaleChains(full.state, now) };
+    return { operations: operations + (this.#deleteStaleChains(full.state, now) ?? 0) };
   }
 
-  /** Returns `undefined` when a set has no room for what is to be added: only a full sync can make more. */
+  /**
+   * Returns `undefined` where only a full sync helps: when a set has no room for what is to be added, or when stale
+   * chains cannot be deleted for another reason than that they are in use, so that the table is not what it should be.
+   */
   #partialSync(plan: ProxyPlan, diff: PlanDiff, state: ProgrammedState): SyncReport | undefined {
     const now = this.#clock.monotonic();
-    let operations = this.#deleteStaleChains(state, now);
+    const deletions = this.#deleteStaleChains(state, now);
+    if (deletions === undefined) return undefined;
     const elements = diffElements(diff);
     const deleted = new ElementTable(this.#sets);
     const added = new ElementTable(this.#sets);
@@ -119,10 +125,10 @@ export class NftablesProxier implements Proxier {
       for (const chain of removePrivate(transaction, before, after, live)) unused.push(chain);
     }
     for (const chain of live) state.stale.delete(chain);
-    if (!transaction.isEmpty) operations += this.#kernel.commit(transaction);
+    const changes = transaction.isEmpty ? 0 : this.#kernel.commit(transaction);
     for (const chain of unused) state.stale.set(chain, now);
     this.#state = state;
-    return { operations };
+    return { operations: deletions + changes };
   }
 
   /** Adds the treatment chains that come into use; returns those that fall out of use. */
@@ -160,7 +166,8 @@ export class NftablesProxier implements Proxier {
     return unused;
   }
 
-  #deleteStaleChains(state: ProgrammedState, now: number): number {
+  /** Returns the number of operations, `undefined` when the kernel refused them for no passing reason. */
+  #deleteStaleChains(state: ProgrammedState, now: number): number | undefined {
     const due = [...state.stale].filter(([, since]) => now - since >= STALE_AFTER_MS).map(([chain]) => chain);
     if (due.length === 0) return 0;
     const transaction = new Transaction(this.#family, TABLE);
@@ -170,12 +177,14 @@ export class NftablesProxier implements Proxier {
     try {
       this.#kernel.commit(transaction);
     } catch (error) {
-      this.#logger.verbose(2, 'Unused chains could not be deleted yet', {
-        family: this.#family,
-        error: String(error),
-      });
+      const values = { family: this.#family, error: String(error) };
       for (const chain of due) state.stale.set(chain, now);
-      return 0;
+      if (isBusy(error)) {
+        this.#logger.verbose(2, 'Unused chains could not be deleted yet', values);
+        return 0;
+      }
+      this.#logger.info('Unused chains could not be deleted', values);
+      return undefined;
     }
     for (const chain of due) {
       state.stale.delete(chain);
@@ -196,51 +205,4 @@ function reserve(state: ProgrammedState, deleted: ElementTable, added: ElementTa
   for (const [set, rows] of deleted.rows) change(set, -rows.count);
   for (const [set, rows] of added.rows) change(set, rows.count);
   return fits;
-}
-
-function addPrivate(
-  transaction: Transaction,
-  before: PrivateObjects | undefined,
-  after: PrivateObjects | undefined,
-): void {
-  if (after === undefined) return;
-  const known = new Set(before?.chains.map((chain) => chain.name));
-  const rulesBefore = rulesByChain(before?.rules ?? []);
-  for (const set of after.sets) transaction.add(set);
-  for (const chain of after.chains) transaction.add(chain);
-  const rulesAfter = rulesByChain(after.rules);
-  for (const chain of after.chains) {
-    const rules = rulesAfter.get(chain.name) ?? [];
-    // Also a chain that is new to this ServicePort may be there still, waiting to be deleted.
-    if (known.has(chain.name) && JSON.stringify(rules) === JSON.stringify(rulesBefore.get(chain.name) ?? []))
-      continue;
-    transaction.flush({ kind: 'chain', name: chain.name });
-    for (const rule of rules) transaction.add(rule);
-  }
-}
-
-/** Empties the chains that are no longer needed, deletes the sets, and returns the chains. */
-function removePrivate(
-  transaction: Transaction,
-  before: PrivateObjects | undefined,
-  after: PrivateObjects | undefined,
-  live: ReadonlySet<string>,
-): string[] {
-  if (before === undefined) return [];
-  const keptSets = new Map(after?.sets.map((set) => [set.name, set]));
-  const gone = before.chains.filter((chain: Chain) => !live.has(chain.name)).map((chain) => chain.name);
-  for (const chain of gone) transaction.flush({ kind: 'chain', name: chain });
-  for (const set of before.sets)
-    if (!keptSets.has(set.name)) transaction.delete({ kind: 'set', name: set.name });
-  return gone;
-}
-
-function rulesByChain(rules: readonly Rule[]): Map<string, Rule[]> {
-  const byChain = new Map<string, Rule[]>();
-  for (const rule of rules) {
-    const list = byChain.get(rule.chain);
-    if (list === undefined) byChain.set(rule.chain, [rule]);
-    else list.push(rule);
-  }
-  return byChain;
 }

@@ -63,7 +63,7 @@ describe('any sequence of changes by partial syncs makes the table of one full s
           const fresh = await fullySynced(table.cluster);
           expect(withoutSizes(table.describe())).toBe(withoutSizes(fresh.describe()));
         }),
-        { numRuns: 150 },
+        { numRuns: 60 },
       );
     },
     60_000,
@@ -125,9 +125,9 @@ describe('a full sync repairs whatever went before', () => {
         const fresh = await fullySynced(table.cluster);
         expect(withoutSizes(table.describe())).toBe(withoutSizes(fresh.describe()));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
-  }, 60_000);
+  }, 120_000);
 
   test('whatever others made of the table', async () => {
     const damage = fc.constantFrom(...Object.keys(damages));
@@ -156,9 +156,9 @@ describe('a full sync repairs whatever went before', () => {
           expect(table.describe()).toBe(fresh.describe());
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
-  }, 60_000);
+  }, 120_000);
 });
 
 type Damage = (transaction: Transaction, table: TestTable) => void;
