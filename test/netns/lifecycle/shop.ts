@@ -77,14 +77,15 @@ export function shopNftables(stuckTo?: string): string {
 
 /** Writes the rules of kube-proxy's iptables mode for {@link shop}, both families, through one back-end. */
 export async function writeShopIptables(bed: NodeBed, backend: 'nft' | 'legacy'): Promise<void> {
+  const env = ['env', `XTABLES_LOCKFILE=${bed.lockFile}`];
   const ip = upstreamIptables({
     podCIDR: '10.244.0.0/16',
     services: shopServices('ip'),
     localhostNodePorts: true,
   });
-  await bed.run([`iptables-${backend}-restore`, '--noflush'], ip);
+  await bed.run([...env, `iptables-${backend}-restore`, '--noflush'], ip);
   const ip6 = upstreamIptables({ podCIDR: 'fd00:244::/32', services: shopServices('ip6') });
-  await bed.run([`ip6tables-${backend}-restore`, '--noflush'], ip6);
+  await bed.run([...env, `ip6tables-${backend}-restore`, '--noflush'], ip6);
 }
 
 /** Clients of all kinds for {@link shop}: new connections each 5 ms, held ones each 20 ms. */

@@ -1,0 +1,146 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { nftTable } from './nft-table.ts';
+import { NodeBed } from './node-bed.ts';
+import type { ProxyProcess } from './proxy-process.ts';
+import { disturbances, shop, shopTraffic, WEB } from './shop.ts';
+import { waitUntil } from './wait-until.ts';
+
+let bed: NodeBed;
+beforeAll(async () => {
+  bed = await NodeBed.create();
+});
+afterAll(() => bed.close());
+
+/** Tables of others: one that looks like ours, one of another family, one with our names in it. */
+const FOREIGN = `
+table ip kube-proxy-hostports {
+  chain services { type filter hook forward priority 5; policy accept; counter comment "foreign"; }
+  set cluster-ips { type ipv4_addr; elements = { 10.96.0.10 } }
+}
+table inet kube-proxy {
+  map m { type ipv4_addr : verdict; elements = { 10.96.0.10 : accept } }
+  chain service-endpoints-check { ip daddr vmap @m; }
+}
+table bridge filter { chain c { type filter hook forward priority 0; policy accept; }; }
+`;
+
+let proxy: ProxyProcess;
+let intact: unknown;
+beforeEach(async () => {
+  await bed.reset();
+  await bed.run(['nft', '-f', '-'], FOREIGN);
+  await bed.api.apply(...shop());
+  proxy = bed.start('nftables');
+  await bed.synced(proxy);
+  intact = await tables();
+});
+
+const edits: Record<string, { argv: readonly string[]; log: RegExp; ofIPv4Only?: boolean }> = {
+  'flush ruleset': { argv: ['flush', 'ruleset'], log: /deleted .* by nft \(pid \d+\)/ },
+  'delete the table': {
+    argv: ['delete', 'table', 'ip', 'kube-proxy'],
+    log: /deleted .* by nft \(pid \d+\)/,
+    ofIPv4Only: true,
+  },
+  'empty a base chain': {
+    argv: ['flush', 'chain', 'ip', 'kube-proxy', 'nat-prerouting'],
+    log: /deleted rule.* by nft \(pid \d+\)/,
+    ofIPv4Only: true,
+  },
+  'delete one element': {
+    argv: ['delete', 'element', 'ip', 'kube-proxy', 'service-ips', `{ ${WEB} . tcp . 80 }`],
+    log: /deleted element.*service-ips.* by nft \(pid \d+\)/,
+    ofIPv4Only: true,
+  },
+  'add a rule': {
+    argv: ['insert', 'rule', 'ip', 'kube-proxy', 'services', 'tcp', 'dport', '80', 'drop'],
+    log: /added or changed rule.* by nft \(pid \d+\)/,
+    ofIPv4Only: true,
+  },
+  'add a chain with a hook': {
+    argv: [
+      'add',
+      'chain',
+      'ip',
+      'kube-proxy',
+      'mine',
+      '{ type filter hook forward priority 0; policy drop; }',
+    ],
+    log: /added or changed chain mine by nft \(pid \d+\)/,
+    ofIPv4Only: true,
+  },
+};
+
+test.each(Object.entries(edits))('%s: repaired within two seconds', async (_, { argv, log, ofIPv4Only }) => {
+  const foreign = argv.join(' ') === 'flush ruleset' ? undefined : await foreignTables();
+  await bed.run(['nft', ...argv]);
+  const took = await waitUntil('the tables are as before', asBefore, 5000).catch(async (error) => {
+    expect(await tables(), `${error}\n${proxy.log}`).toEqual(intact);
+    return 0;
+  });
+  expect(took).toBeLessThan(2000);
+  expect(await bed.answers(`${WEB}:80`)).toBe(true);
+  expect(proxy.log).toMatch(log);
+  const repaired = (family: string) =>
+    bed.metric(`fairlead_foreign_edits_repaired_total{ip_family="${family}"}`);
+  expect(await repaired('IPv4')).toBe(1);
+  expect(await repaired('IPv6')).toBe(ofIPv4Only === true ? 0 : 1);
+  if (foreign !== undefined) expect(await foreignTables()).toBe(foreign);
+});
+
+test('a chain of a Service that others deleted comes back, and clients keep their endpoints', async () => {
+  const traffic = await bed.traffic({ sticky: shopTraffic.sticky, held: shopTraffic.held });
+  const chain = await bed.run(['nft', '-j', 'list', 'table', 'ip', 'kube-proxy']);
+  const name = /service-[A-Z0-9]+-default\/sticky\/tcp\/main/.exec(chain)![0];
+  const rules = [
+    `delete element ip kube-proxy service-ips { 10.96.0.11 . tcp . 80 }`,
+    `delete chain ip kube-proxy ${name}`,
+  ];
+  await bed.run(['nft', '-f', '-'], `${rules.join('\n')}\n`);
+  await waitUntil('the table is as before', asBefore);
+  const { sticky, held } = await traffic.stop();
+  expect(disturbances({ held: held! })).toEqual([]);
+  expect(Object.keys(sticky!.servers)).toHaveLength(1);
+  expect(proxy.lines(/Something else changed our rules/)).toHaveLength(1);
+});
+
+test('changes of other tables and our own syncs are no foreign edits', async () => {
+  const before = await foreignTables();
+  await bed.run(['nft', 'add', 'table', 'ip', 'other']);
+  await bed.run(['nft', 'delete', 'table', 'ip', 'other']);
+  const marker = shop().find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'web')!;
+  const spec = {
+    ...(marker['spec'] as object),
+    clusterIP: '10.96.0.99',
+    clusterIPs: ['10.96.0.99'],
+    ipFamilies: ['IPv4'],
+  };
+  for (let round = 0; round < 5; round++) {
+    await bed.api.apply({ ...marker, spec });
+    await bed.answersSoon(proxy, '10.96.0.99:80');
+    await bed.api.apply(marker);
+    await bed.answersSoon(proxy, `${WEB}:80`);
+  }
+  expect(proxy.lines(/Something else changed/)).toEqual([]);
+  expect(await bed.metric('fairlead_foreign_edits_repaired_total{ip_family="IPv4"}')).toBe(0);
+  expect(await foreignTables()).toBe(before);
+});
+
+async function asBefore(): Promise<boolean> {
+  return isDeepStrictEqual(await tables().catch(() => undefined), intact);
+}
+
+async function tables(): Promise<unknown> {
+  return { ip: await nftTable(bed, 'ip'), ip6: await nftTable(bed, 'ip6') };
+}
+
+/** All tables but ours, as text with handles and without counters. */
+async function foreignTables(): Promise<string> {
+  const names = (await bed.run(['nft', 'list', 'tables'])).split('\n').filter(Boolean);
+  const foreign = names.filter((line) => !/^table ip6? kube-proxy$/.test(line));
+  const texts = await Promise.all(
+    foreign.map((line) => bed.run(['nft', '-a', '-s', 'list', ...line.split(' ')])),
+  );
+  return texts.join('');
+}
