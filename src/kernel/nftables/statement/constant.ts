@@ -32,14 +32,12 @@ function prefix(type: 'ipv4_addr' | 'ipv6_addr', text: string): Constant {
   const { length } = DATA_TYPES[type];
   const cidr = parseCidr(text);
   const data = cidr && parseValue(type, cidr.address);
-  if (cidr === undefined || data === undefined || cidr.prefixLength === 0) {
-    throw invalidValue('match', text, `an ${type} network that is not everything`);
-  }
+  if (cidr === undefined || data === undefined) throw invalidValue('match', text, `an ${type} network`);
   const bits = cidr.prefixLength;
   if (bits === length * 8) return { data, text: cidr.address };
   const canonical = `${cidr.address}/${bits}`;
-  // Whole bytes: nft loads just those.
-  if (bits % 8 === 0) return { data: data.subarray(0, bits / 8), text: canonical };
+  // Whole bytes: nft loads just those. It writes a network that is everything as a mask of zeros.
+  if (bits > 0 && bits % 8 === 0) return { data: data.subarray(0, bits / 8), text: canonical };
   const mask = Buffer.alloc(length);
   for (let bit = 0; bit < bits; bit++) mask[bit >> 3] = mask[bit >> 3]! | (0x80 >> (bit & 7));
   return { data, mask, text: canonical };

@@ -37,6 +37,9 @@ const rows: readonly (readonly [Statement, Family, string])[] = [
   [match([ipSaddr], '10.1.2.3/8'), 'ip', 'ip saddr 10.0.0.0/8'],
   [match([ipSaddr], '10.128.0.0/9'), 'ip', 'ip saddr 10.128.0.0/9'],
   [match([ipSaddr], '10.0.0.1-10.0.0.9'), 'ip', 'ip saddr 10.0.0.1-10.0.0.9'],
+  [match([ipSaddr], '0.0.0.0/0'), 'ip', 'ip saddr 0.0.0.0/0'],
+  [match([ip6Saddr], '::/0'), 'ip6', 'ip6 saddr ::/0'],
+  [match([ipSaddr], { values: ['0.0.0.0/1', '128.0.0.0/1'] }), 'ip', 'ip saddr 0.0.0.0/0'],
   [match([ip6Saddr], 'fd00::/8'), 'ip6', 'ip6 saddr fd00::/8'],
   [match([ip6Saddr], 'fd00:10::/33'), 'ip6', 'ip6 saddr fd00:10::/33'],
   [match([ip6Saddr], '::1'), 'ip6', 'ip6 saddr ::1'],
@@ -237,7 +240,6 @@ describe('statements', () => {
 describe('values that are none are refused', () => {
   test.each<[string, Statement, Family?]>([
     ['an address of the other family', match([ipSaddr], 'fd00::1')],
-    ['a network that is everything', match([ipSaddr], '0.0.0.0/0')],
     ['a field of the other family', match([ip6Saddr], '::1')],
     ['an unknown protocol', match([metaL4proto], 'quic')],
     ['an interface name that is too long', match([metaIifname], 'sixteen-bytes-xx')],
