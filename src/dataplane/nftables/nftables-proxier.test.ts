@@ -1,0 +1,541 @@
+import { describe, expect, test } from 'vitest';
+import { ENOENT } from '../../kernel/native/errno.ts';
+import { isNotFound } from '../../kernel/nftables/nftables-error.ts';
+import type { Operation } from '../../kernel/nftables/transaction.ts';
+import { Transaction } from '../../kernel/nftables/transaction.ts';
+import type { ServiceFields } from '../../model/testing/objects.ts';
+import { TestCluster } from '../testing/test-cluster.ts';
+import { TABLE } from './names.ts';
+import { fullySynced, TestTable } from './testing/test-table.ts';
+import { upstreamAddresses, upstreamEndpointBases, upstreamTable } from './testing/upstream-table.ts';
+
+const KEY = 'ns1/svc1';
+const plain: ServiceFields = { clusterIP: '172.30.0.41', ports: [{ name: 'p80' }] };
+const balanced: ServiceFields = {
+  type: 'LoadBalancer',
+  clusterIP: '172.30.0.41',
+  ports: [{ name: 'p80', nodePort: 3001 }],
+  loadBalancerIngress: [{ ip: '1.2.3.4', ipMode: '' }],
+  externalIPs: ['192.168.99.11'],
+  healthCheckNodePort: 30_000,
+};
+const sticky: ServiceFields = { ...plain, sessionAffinity: 'ClientIP' };
+/** `10.180.0.10`, `10.180.0.11`, …: addresses in the order in which endpoints are sorted. */
+const pods = (count: number, first = 10) =>
+  Array.from({ length: count }, (_, index) => `10.180.0.${first + index}`);
+
+function clusterOf(fields: ServiceFields, endpoints: readonly string[]): TestCluster {
+  return new TestCluster().service(KEY, fields).slice(KEY, { p80: '80' }, endpoints);
+}
+
+/** What a transaction does: `add cluster-endpoints × 2`; elements by their set, rules by what comes before the slash. */
+function summary(transactions: readonly Transaction[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const nameOf = ({ object }: Operation): string => {
+    if (object.kind === 'elements') return object.of.name;
+    if (object.kind === 'rule') return `rule in ${object.chain.replace(/-[A-Z2-7]{8}-.*/, '-…')}`;
+    const name = 'name' in object ? object.name.replace(/-[A-Z2-7]{8}-.*/, '-…') : '';
+    return `${object.kind} ${name}`.trim();
+  };
+  for (const { operations } of transactions) {
+    for (const operation of operations) {
+      const text = `${operation.verb} ${nameOf(operation)}`;
+      const count = operation.object.kind === 'elements' ? operation.object.rows.count : 1;
+      counts[text] = (counts[text] ?? 0) + count;
+    }
+  }
+  return counts;
+}
+
+describe('full sync', () => {
+  test('over an empty kernel nothing is deleted, and the report counts every object', async () => {
+    const table = new TestTable(clusterOf(balanced, pods(3)));
+    const report = await table.fullSync();
+    expect(table.kernel.committed).toHaveLength(1);
+    const [transaction] = table.kernel.committed;
+    expect(new Set(transaction!.operations.map(({ verb }) => verb))).toEqual(new Set(['add']));
+    expect(report).toEqual({ operations: transaction!.size });
+  });
+
+  test('the same plan twice leaves the same table', async () => {
+    const table = await fullySynced(clusterOf(balanced, pods(3)));
+    const before = table.describe();
+    await table.fullSync();
+    expect(table.describe()).toBe(before);
+  });
+
+  test('over our own older state', async () => {
+    const old = await fullySynced(
+      clusterOf(sticky, pods(5)).service('ns2/old', {
+        ...balanced,
+        loadBalancerSourceRanges: ['10.0.0.0/8'],
+      }),
+    );
+    const table = new TestTable(clusterOf(balanced, pods(9)), old.kernel);
+    await table.fullSync();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test.each([
+    ['ip', 'IPv4'],
+    ['ip6', 'IPv6'],
+  ] as const)('over the table of kube-proxy, %s', async (family, ipFamily) => {
+    const { clusterIP, endpoint, client } = upstreamAddresses(family);
+    const cluster = new TestCluster({ family: ipFamily, localTraffic: { kind: 'none' }, serviceCIDRs: [] })
+      .service(KEY, { ...sticky, type: 'NodePort', clusterIP, ports: [{ name: 'p80', nodePort: 3001 }] })
+      .slice(KEY, { p80: '80' }, [endpoint(1), endpoint(2)]);
+    const table = new TestTable(cluster);
+    table.kernel.commit(upstreamTable(family));
+    await table.fullSync();
+    const remembered = `\t\telements = {\n\t\t\t${client},\n\t\t}\n`;
+    expect(table.describe()).toContain(remembered);
+    const fresh = (await fullySynced(cluster)).describe();
+    expect(fresh).not.toContain(remembered);
+    expect(table.describe().replace(remembered, '')).toBe(fresh);
+    // Base chains stay where they are hooked in: there is no moment without rules.
+    expect(summary(table.kernel.committed.slice(1))).not.toHaveProperty('delete chain nat-prerouting');
+  });
+
+  test('clients are forgotten with their endpoint only', async () => {
+    const { endpoint, client } = upstreamAddresses('ip');
+    const table = new TestTable(clusterOf(sticky, [endpoint(1)]));
+    table.kernel.commit(upstreamTable('ip'));
+    await table.fullSync();
+    const [first, second] = upstreamEndpointBases.ip;
+    expect(table.listing().sets.get(`affinity-${first}`)?.rows?.count).toBe(1);
+    expect(table.listing().sets.has(`affinity-${second}`)).toBe(false);
+    table.cluster.slice(KEY, { p80: '80' }, [endpoint(2)]);
+    await table.fullSync();
+    expect(table.describe()).not.toContain(client);
+  });
+
+  test('takes over another affinity timeout and keeps the clients', async () => {
+    const { endpoint, client } = upstreamAddresses('ip');
+    const table = new TestTable(
+      clusterOf({ ...sticky, affinityTimeoutSeconds: 60 }, [endpoint(1), endpoint(2)]),
+    );
+    table.kernel.commit(upstreamTable('ip'));
+    await table.fullSync();
+    expect(table.describe()).toMatch(new RegExp(`timeout 1m\\n\\t\\telements = {\\n\\t\\t\\t${client}`));
+  });
+});
+
+describe('a partial sync does as much as has changed', () => {
+  const cases: readonly {
+    readonly name: string;
+    readonly from: TestCluster;
+    readonly change: (cluster: TestCluster) => unknown;
+    readonly expected: Record<string, number>;
+  }[] = [
+    {
+      name: 'nothing',
+      from: clusterOf(plain, pods(3)),
+      change: () => {},
+      expected: {},
+    },
+    {
+      name: 'an endpoint that nothing may use yet',
+      from: clusterOf(plain, pods(3)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, [...pods(3), '10.180.0.99 U']),
+      expected: {},
+    },
+    {
+      name: 'one more endpoint among 9 to 16',
+      from: clusterOf(plain, pods(10)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(11)),
+      expected: { 'add cluster-endpoints': 1 },
+    },
+    {
+      name: 'one endpoint of ten replaced by its neighbour',
+      from: clusterOf(plain, pods(10)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, [...pods(9), '10.180.0.99']),
+      expected: { 'delete cluster-endpoints': 1, 'add cluster-endpoints': 1 },
+    },
+    {
+      name: 'the first endpoint of ten gone and a last one come: every slot changes, no rule and no verdict',
+      from: clusterOf(plain, pods(10)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(10, 11)),
+      expected: { 'delete cluster-endpoints': 10, 'add cluster-endpoints': 10 },
+    },
+    {
+      name: 'the same, for a Service with three more frontends',
+      from: clusterOf(balanced, pods(10)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, [...pods(9), '10.180.0.99']),
+      expected: {
+        'delete cluster-endpoints': 3,
+        'add cluster-endpoints': 3,
+        'delete nodeport-cluster-endpoints': 1,
+        'add nodeport-cluster-endpoints': 1,
+      },
+    },
+    {
+      name: 'an endpoint that comes to be on this node',
+      from: clusterOf(plain, pods(3)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, [...pods(2), '10.180.0.12*']),
+      expected: { 'add hairpin-connections': 1 },
+    },
+    {
+      name: 'the ninth endpoint, which needs a treatment that is not there',
+      from: clusterOf(plain, pods(8)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(9)),
+      expected: {
+        'add chain cluster-16': 1,
+        'add rule in cluster-16': 9,
+        'delete service-ips': 1,
+        'add service-ips': 1,
+        'add cluster-endpoints': 1,
+      },
+    },
+    {
+      name: 'the ninth endpoint, with the treatment there',
+      from: clusterOf(plain, pods(8))
+        .service('ns2/other', { ...plain, clusterIP: '172.30.0.42' })
+        .slice('ns2/other', { p80: '80' }, pods(12)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(9)),
+      expected: { 'delete service-ips': 1, 'add service-ips': 1, 'add cluster-endpoints': 1 },
+    },
+    {
+      name: 'the first endpoint',
+      from: clusterOf(plain, []),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, ['10.180.0.1*']),
+      expected: {
+        'add chain cluster-1': 1,
+        'add rule in cluster-1': 1,
+        'delete no-endpoint-services': 1,
+        'add service-ips': 1,
+        'add cluster-endpoints': 1,
+        'add hairpin-connections': 1,
+      },
+    },
+    {
+      name: 'the last endpoint gone',
+      from: clusterOf(plain, ['10.180.0.1*']),
+      change: (cluster) => cluster.deleteSlice(KEY),
+      expected: {
+        'delete service-ips': 1,
+        'delete cluster-endpoints': 1,
+        'delete hairpin-connections': 1,
+        'add no-endpoint-services': 1,
+      },
+    },
+    {
+      name: 'a new Service without endpoints',
+      from: new TestCluster(),
+      change: (cluster) => cluster.service(KEY, plain),
+      expected: { 'add cluster-ips': 1, 'add no-endpoint-services': 1 },
+    },
+    {
+      name: 'a new Service like one that is there',
+      from: clusterOf(plain, pods(2)),
+      change: (cluster) =>
+        cluster
+          .service('ns2/other', { ...plain, clusterIP: '172.30.0.42' })
+          .slice('ns2/other', { p80: '80' }, pods(2, 50)),
+      expected: { 'add cluster-ips': 1, 'add service-ips': 1, 'add cluster-endpoints': 2 },
+    },
+    {
+      name: 'a Service deleted',
+      from: clusterOf(plain, ['10.180.0.1*', '10.180.0.2']),
+      change: (cluster) => cluster.deleteService(KEY).deleteSlice(KEY),
+      expected: {
+        'delete cluster-ips': 1,
+        'delete service-ips': 1,
+        'delete cluster-endpoints': 2,
+        'delete hairpin-connections': 1,
+      },
+    },
+    {
+      name: 'a second port of a Service: the ClusterIP and the hairpin are there',
+      from: clusterOf(plain, ['10.180.0.1*']),
+      change: (cluster) =>
+        cluster
+          .service(KEY, { ...plain, ports: [{ name: 'p80' }, { name: 'p81', port: 81 }] })
+          .slice(KEY, { p80: '80', p81: '80' }, ['10.180.0.1*']),
+      expected: { 'add service-ips': 1, 'add cluster-endpoints': 1 },
+    },
+    {
+      name: 'a Service under another name: comments only',
+      from: clusterOf(plain, pods(2)),
+      change: (cluster) =>
+        cluster
+          .deleteService(KEY)
+          .deleteSlice(KEY)
+          .service('ns2/other', plain)
+          .slice('ns2/other', { p80: '80' }, pods(2)),
+      expected: { 'delete service-ips': 1, 'add service-ips': 1 },
+    },
+    {
+      name: 'a fourth endpoint of a Service with affinity',
+      from: clusterOf(sticky, pods(3)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(4)),
+      expected: {
+        'add set affinity-…': 1,
+        'add chain endpoint-…': 1,
+        'flush chain service-…': 1,
+        'add rule in service-…': 5,
+        'flush chain endpoint-…': 1,
+        'add rule in endpoint-…': 2,
+      },
+    },
+    {
+      name: 'an endpoint less of a Service with affinity',
+      from: clusterOf(sticky, pods(3)),
+      change: (cluster) => cluster.slice(KEY, { p80: '80' }, pods(2)),
+      expected: {
+        'flush chain service-…': 1,
+        'add rule in service-…': 3,
+        'flush chain endpoint-…': 1,
+        'delete set affinity-…': 1,
+      },
+    },
+    {
+      name: 'another affinity timeout',
+      from: clusterOf(sticky, pods(3)),
+      change: (cluster) => cluster.service(KEY, { ...sticky, affinityTimeoutSeconds: 60 }),
+      expected: { 'add set affinity-…': 3 },
+    },
+    {
+      name: 'other source ranges',
+      from: clusterOf({ ...balanced, loadBalancerSourceRanges: ['10.0.0.0/8'] }, pods(3)),
+      change: (cluster) => cluster.service(KEY, { ...balanced, loadBalancerSourceRanges: ['11.0.0.0/8'] }),
+      expected: { 'flush chain firewall-…': 1, 'add rule in firewall-…': 1 },
+    },
+  ];
+
+  test.each(cases)('$name', async ({ from, change, expected }) => {
+    const table = await fullySynced(from);
+    change(table.cluster);
+    let operations = 0;
+    const committed = await table.committedBy(async () => {
+      ({ operations } = await table.partialSync());
+    });
+    expect(summary(committed)).toEqual(expected);
+    expect(operations).toBe(Object.values(expected).reduce((sum, count) => sum + count, 0));
+    expect(committed.length).toBeLessThanOrEqual(1);
+  });
+
+  test('with 400 other Services around, too', async () => {
+    const cluster = clusterOf(balanced, pods(10));
+    for (let i = 0; i < 400; i++) {
+      const key = `ns2/svc${i}`;
+      cluster.service(key, { ...plain, clusterIP: `172.30.${1 + (i >> 8)}.${i & 255}` });
+      cluster.slice(key, { p80: '80' }, pods(i % 7));
+    }
+    const table = await fullySynced(cluster);
+    table.cluster.slice(KEY, { p80: '80' }, [...pods(9), '10.180.0.99']);
+    expect((await table.partialSync()).operations).toBe(8);
+  });
+});
+
+describe('chains that fall out of use', () => {
+  const lastGone = async (prepare: (table: TestTable) => void = () => {}) => {
+    const table = await fullySynced(clusterOf(balanced, pods(2)));
+    prepare(table);
+    table.cluster.deleteSlice(KEY);
+    await table.partialSync();
+    return table;
+  };
+  const treatments = (table: TestTable) =>
+    [...table.listing().chains.keys()]
+      .filter((name) => /^(nodeport-)?(cluster|external)-\d/.test(name))
+      .sort();
+  const all = ['cluster-2', 'external-2', 'nodeport-cluster-2', 'nodeport-external-2'];
+
+  test('stay for a second and go with the next sync', async () => {
+    const table = await lastGone();
+    expect(treatments(table)).toEqual(all);
+    await table.clock.advance(999);
+    expect((await table.partialSync()).operations).toBe(0);
+    expect(treatments(table)).toEqual(all);
+    await table.clock.advance(1);
+    expect((await table.partialSync()).operations).toBe(8);
+    expect(treatments(table)).toEqual([]);
+  });
+
+  test('are there still when they come into use again within a second', async () => {
+    const table = await lastGone();
+    await table.clock.advance(900);
+    table.cluster.slice(KEY, { p80: '80' }, pods(2));
+    expect(summary(await table.committedBy(() => table.partialSync()))).not.toHaveProperty(
+      'add chain cluster-2',
+    );
+    await table.collectStaleChains();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test('are made anew when they come into use after a second', async () => {
+    const table = await lastGone();
+    await table.clock.advance(1500);
+    table.cluster.slice(KEY, { p80: '80' }, pods(2));
+    expect(summary(await table.committedBy(() => table.partialSync()))).toMatchObject({
+      'delete chain cluster-2': 1,
+      'add chain cluster-2': 1,
+    });
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test('are tried again a second later while the kernel says they are in use', async () => {
+    const table = await lastGone(({ kernel }) => {
+      kernel.lingers = true;
+    });
+    await table.clock.advance(1000);
+    expect((await table.partialSync()).operations).toBe(0);
+    table.kernel.settle();
+    await table.clock.advance(999);
+    expect((await table.partialSync()).operations).toBe(0);
+    await table.clock.advance(1);
+    await table.partialSync();
+    expect(treatments(table)).toEqual([]);
+  });
+
+  test('that somebody else has deleted lead to a full sync', async () => {
+    const table = await lastGone();
+    table.kernel.commit(
+      new Transaction('ip', TABLE)
+        .flush({ kind: 'chain', name: 'external-2' })
+        .delete({ kind: 'chain', name: 'external-2' })
+        .flush({ kind: 'chain', name: 'services' }),
+    );
+    await table.collectStaleChains();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test('of a table that was taken over go at once, or later where the kernel does not let them', async () => {
+    const cluster = clusterOf(plain, pods(1));
+    for (const lingers of [false, true]) {
+      const table = new TestTable(cluster);
+      table.kernel.lingers = lingers;
+      table.kernel.commit(upstreamTable('ip'));
+      await table.fullSync();
+      const foreign = () => [...table.listing().chains.keys()].filter((name) => name.includes('/')).length;
+      expect(foreign() > 0).toBe(lingers);
+      table.kernel.settle();
+      await table.collectStaleChains();
+      expect(foreign()).toBe(0);
+    }
+  });
+});
+
+describe('room in sets', () => {
+  const endpointsOf = (count: number) =>
+    Array.from({ length: count }, (_, i) => `10.${100 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`);
+  const isFull = (transactions: readonly Transaction[]) => 'flush table' in summary(transactions);
+
+  test('is twice what is needed, and 1024 at least', async () => {
+    const sizes = async (count: number) =>
+      (await fullySynced(clusterOf(plain, endpointsOf(count)))).listing().sets.get('cluster-endpoints')?.set
+        .size;
+    expect(await sizes(0)).toBe(1024);
+    expect(await sizes(511)).toBe(1024);
+    expect(await sizes(512)).toBe(2048);
+    expect(await sizes(3000)).toBe(8192);
+  });
+
+  test('is made by a full sync when it runs out', async () => {
+    const table = await fullySynced(clusterOf(plain, endpointsOf(500)));
+    const grow = (count: number) => {
+      table.cluster.slice(KEY, { p80: '80' }, endpointsOf(count));
+      return table.committedBy(() => table.partialSync());
+    };
+    expect(isFull(await grow(1024))).toBe(false);
+    expect(isFull(await grow(1025))).toBe(true);
+    expect(table.listing().sets.get('cluster-endpoints')?.set.size).toBe(4096);
+    expect(isFull(await grow(4096))).toBe(false);
+    const fresh = (await fullySynced(table.cluster)).describe();
+    await table.collectStaleChains();
+    expect(table.describe()).toBe(fresh.replace('size 16384', 'size 4096'));
+  });
+
+  test('counts what is deleted in the same sync', async () => {
+    const table = await fullySynced(clusterOf(plain, endpointsOf(1000)));
+    table.cluster
+      .slice(KEY, { p80: '80' }, [])
+      .service('ns2/other', { ...plain, clusterIP: '172.30.0.42' })
+      .slice('ns2/other', { p80: '80' }, endpointsOf(2048));
+    expect(isFull(await table.committedBy(() => table.partialSync()))).toBe(false);
+  });
+});
+
+describe('failures', () => {
+  test('a table that vanished makes the sync fail, and the next full sync repairs it', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    const before = table.describe();
+    table.kernel.commit(new Transaction('ip', TABLE).destroy({ kind: 'table' }));
+    table.cluster.slice(KEY, { p80: '80' }, pods(3));
+    const error = await table.partialSync().catch((reason: unknown) => reason);
+    expect(isNotFound(error)).toBe(true);
+    table.cluster.slice(KEY, { p80: '80' }, pods(2));
+    await table.fullSync();
+    expect(table.describe()).toBe(before);
+  });
+
+  test('after a failure a diff alone is not enough: the sync is a full one', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    table.kernel.refuse = () => ENOENT;
+    table.cluster.slice(KEY, { p80: '80' }, pods(3));
+    await expect(table.partialSync()).rejects.toThrow('ENOENT');
+    table.kernel.refuse = undefined;
+    table.cluster.slice(KEY, { p80: '80' }, pods(4));
+    expect(summary(await table.committedBy(() => table.partialSync()))).toHaveProperty('flush table');
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test('a full sync that fails changes nothing and can be tried again', async () => {
+    const table = await fullySynced(clusterOf(sticky, pods(2)));
+    const before = table.describe();
+    table.cluster.service('ns2/new', { ...plain, clusterIP: '172.30.0.42' });
+    table.kernel.refuse = ({ object }) => (object.kind === 'rule' ? ENOENT : undefined);
+    await expect(table.fullSync()).rejects.toThrow('ENOENT');
+    expect(table.describe()).toBe(before);
+    table.kernel.refuse = undefined;
+    await table.fullSync();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
+  test('a listing that fails makes the full sync fail', async () => {
+    const table = new TestTable(clusterOf(plain, pods(2)));
+    const { listNames } = table.kernel;
+    table.kernel.listNames = () => {
+      throw new Error('no listing today');
+    };
+    await expect(table.fullSync()).rejects.toThrow('no listing today');
+    expect(table.kernel.committed).toEqual([]);
+    table.kernel.listNames = listNames;
+    await table.fullSync();
+  });
+
+  test('an answer that got lost after the commit does no harm', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    const { kernel } = table;
+    const { commit } = kernel;
+    kernel.commit = (...args) => {
+      commit.apply(kernel, args);
+      throw new Error('the answer was lost');
+    };
+    table.cluster.slice(KEY, { p80: '80' }, pods(3));
+    await expect(table.partialSync()).rejects.toThrow('lost');
+    kernel.commit = commit;
+    await table.fullSync();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+});
+
+describe('cleanup', () => {
+  test('removes the table of its family, and nothing else', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    const others = new Transaction('ip6', TABLE).add({ kind: 'table' });
+    table.kernel.commit(others);
+    table.kernel.commit(new Transaction('ip', 'other').add({ kind: 'table' }));
+    await table.proxier.cleanup();
+    expect(table.kernel.dump()).toBe('table ip other {\n}\n\ntable ip6 kube-proxy {\n}\n');
+    await table.proxier.cleanup();
+  });
+
+  test('leaves a proxier that can begin again', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    await table.proxier.cleanup();
+    table.cluster.slice(KEY, { p80: '80' }, pods(3));
+    await table.partialSync();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+});
