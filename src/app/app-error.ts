@@ -5,7 +5,8 @@ export type AppErrorDetail =
   | { readonly code: 'APP_FAMILY_NOT_SUPPORTED'; readonly family: string }
   | { readonly code: 'APP_NODE_MISSING'; readonly node: string }
   | { readonly code: 'APP_NODE_WITHOUT_POD_CIDRS'; readonly node: string }
-  | { readonly code: 'APP_POD_CIDRS_CHANGED'; readonly node: string };
+  | { readonly code: 'APP_POD_CIDRS_CHANGED'; readonly node: string }
+  | { readonly code: 'APP_HOST_SETUP_INCOMPLETE' };
 
 /** Why the proxy cannot start, or cannot go on. */
 export class AppError extends FairleadError<AppErrorDetail> {}

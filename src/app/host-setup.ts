@@ -11,22 +11,23 @@ const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /**
  * Sets the conntrack sysctls (operations 3.7). Where that is not permitted, as in containers without privileges, it
- * warns with what an operator can do instead, and goes on: kube-proxy would end here.
+ * warns with what an operator can do instead, and goes on: kube-proxy would end here. Returns whether all is as wanted.
  */
 export function applyConntrackSettings(
   config: ConntrackConfiguration,
   sysctls: Sysctls,
   logger: Logger,
-): void {
+): boolean {
   const { sysctls: wanted, minHashSize } = conntrackSettings(config, onlineCpus());
-  for (const { name, value } of wanted) set(`${NETFILTER}/${name}`, value, sysctls, logger);
-  if (minHashSize === undefined) return;
+  let done = true;
+  for (const { name, value } of wanted) done = set(`${NETFILTER}/${name}`, value, sysctls, logger) && done;
+  if (minHashSize === undefined) return done;
   try {
-    if (Number(sysctls.read(HASH_SIZE)) >= minHashSize) return;
+    if (Number(sysctls.read(HASH_SIZE)) >= minHashSize) return done;
   } catch {
     // Unreadable: the attempt to write tells why.
   }
-  set(HASH_SIZE, minHashSize, sysctls, logger);
+  return set(HASH_SIZE, minHashSize, sysctls, logger) && done;
 }
 
 /** Makes the kernel's out-of-memory killer spare this process (operations 3.11). */
@@ -38,26 +39,28 @@ export function applyOomScore(score: number, sysctls: Sysctls, logger: Logger): 
   }
 }
 
-/** Lets connections to node ports of 127.0.0.1 leave this node (spec B.1.0). Never set back.  */
-export function enableRouteLocalnet(sysctls: Sysctls, logger: Logger): void {
-  set(ROUTE_LOCALNET, 1, sysctls, logger);
+/** Lets connections to node ports of 127.0.0.1 leave this node (spec B.1.0). Never set back. Returns whether it is on. */
+export function enableRouteLocalnet(sysctls: Sysctls, logger: Logger): boolean {
+  return set(ROUTE_LOCALNET, 1, sysctls, logger);
 }
 
-function set(path: string, value: number, sysctls: Sysctls, logger: Logger): void {
+function set(path: string, value: number, sysctls: Sysctls, logger: Logger): boolean {
   try {
-    if (sysctls.read(path) === String(value)) return;
+    if (sysctls.read(path) === String(value)) return true;
   } catch {
     // An unreadable setting counts as different.
   }
   try {
     sysctls.write(path, String(value));
     logger.info('Set sysctl', { path, value });
+    return true;
   } catch (error) {
     logger.warn('A kernel setting stays as it is: set it on the host, or leave it out of the configuration', {
       path,
       wanted: value,
       error: String(error),
     });
+    return false;
   }
 }
 

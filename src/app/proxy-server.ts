@@ -95,8 +95,8 @@ export class ProxyServer {
   }
 
   /**
-   * Runs until aborted, and not much longer: what is under way then is left alone after a moment. Rejects with what
-   * makes it impossible to start or to go on.
+   * Runs until aborted, or with `--init-only` until the host is set up; what is under way then is left alone after a
+   * moment. Rejects with what makes it impossible to start or to go on.
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#fatal.promise.catch(() => {});
@@ -147,7 +147,14 @@ export class ProxyServer {
         `this kernel does not support the primary family ${family}`,
       );
     }
-    applyConntrackSettings(config.conntrack, this.#sysctls, this.#logger);
+    const complete = this.#setUpHost(facts);
+    if (this.#invocation.oneShot === 'init-only') {
+      if (complete) return;
+      throw new AppError(
+        { code: 'APP_HOST_SETUP_INCOMPLETE' },
+        'not all kernel settings could be made: see the warnings above',
+      );
+    }
     applyOomScore(config.oomScoreAdj, this.#sysctls, this.#logger);
     await this.#startServers(signal);
     this.#postNodeEvent('Normal', 'Starting', '');
@@ -156,6 +163,15 @@ export class ProxyServer {
     this.#followNode(facts);
     this.#closers.push(this.#addresses.onChange(() => this.#updateNodePortAddresses(facts)));
     await ended;
+  }
+
+  /** What takes privileges and stays when the process ends: all that `--init-only` does. Returns whether all is set. */
+  #setUpHost(facts: NodeFacts): boolean {
+    const { mode, conntrack, iptables } = this.#invocation.config;
+    const conntrackSet = applyConntrackSettings(conntrack, this.#sysctls, this.#logger);
+    const localhost = iptables.localhostNodePorts && nodePortsOf(facts, 'IPv4').containsIPv4Loopback;
+    if (mode !== 'iptables' || !localhost || !this.#syncs.has('IPv4')) return conntrackSet;
+    return enableRouteLocalnet(this.#sysctls, this.#logger) && conntrackSet;
   }
 
   #createSync(family: IpFamily, mode: OpenMode): FamilySync {
@@ -249,8 +265,6 @@ export class ProxyServer {
       serviceCIDRs: this.#networks.ofFamily(family),
       allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
     });
-    if (config.mode === 'iptables' && settings.localhostNodePorts)
-      enableRouteLocalnet(this.#sysctls, this.#logger);
     sync.updateSettings(settings);
     this.#health.updated(family);
     void sync.start(signal);

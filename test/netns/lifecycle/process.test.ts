@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { iptablesLines } from './iptables-lines.ts';
+import { NodeBed } from './node-bed.ts';
+import { shop, WEB, WEB_NODE_PORT } from './shop.ts';
+import { delay } from './wait-until.ts';
+
+let bed: NodeBed;
+beforeAll(async () => {
+  bed = await NodeBed.create();
+});
+afterAll(() => bed.close());
+beforeEach(() => bed.reset());
+
+describe.each(['nftables', 'iptables'] as const)('%s', (mode) => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    '%s ends it within a second, rules stay',
+    async (signal) => {
+      await bed.api.apply(...shop());
+      const proxy = bed.start(mode);
+      await bed.synced(proxy);
+      const before = await rules();
+      const { code, signal: endedBy, milliseconds } = await proxy.end(signal);
+      expect({ code, endedBy }).toEqual(
+        signal === 'SIGKILL' ? { code: null, endedBy: 'SIGKILL' } : { code: 0, endedBy: null },
+      );
+      expect(milliseconds, proxy.log).toBeLessThan(1000);
+      expect(await rules()).toBe(before);
+      expect(await bed.answers(`${WEB}:80`)).toBe(true);
+      expect(await bed.answers(`172.31.0.11:${WEB_NODE_PORT}`)).toBe(true);
+    },
+  );
+});
+
+test('SIGTERM ends it within a second while it waits for a server that does not answer', async () => {
+  await bed.api.control('POST /faults', { times: 0, action: { kind: 'hang' } });
+  const proxy = bed.start('nftables');
+  await delay(1500);
+  expect(await proxy.end()).toMatchObject({ code: 0 });
+  const again = bed.start('nftables');
+  await delay(1500);
+  expect((await again.end()).milliseconds).toBeLessThan(1000);
+});
+
+test('nothing is written before Services and slices are known; a node that serves goes on serving', async () => {
+  await bed.api.apply(...shop());
+  const first = bed.start('nftables');
+  await bed.synced(first);
+  await first.end();
+  const before = await rules();
+  await bed.api.control('POST /faults', {
+    on: { resource: 'endpointslices' },
+    times: 0,
+    action: { kind: 'hang' },
+  });
+  const second = bed.start('nftables');
+  await delay(3000);
+  expect(second.exit).toBeUndefined();
+  expect(await rules()).toBe(before);
+  expect(await bed.answers(`${WEB}:80`)).toBe(true);
+});
+
+test('a lock that somebody holds for long delays the start in iptables mode, and no more', async () => {
+  await bed.api.apply(...shop());
+  const env = bed.environment('legacy');
+  const holder = spawn('flock', [bed.lockFile, 'sleep', '9'], { stdio: 'ignore' });
+  await delay(200);
+  const proxy = bed.start('iptables', { env });
+  await bed.synced(proxy, 30_000);
+  expect(proxy.log).toMatch(/Still waiting to look at the iptables rules[\s\S]*xtables lock/);
+  expect(await bed.answers(`${WEB}:80`)).toBe(true);
+  if (holder.exitCode === null) await once(holder, 'exit');
+});
+
+describe('ends at once', () => {
+  test('--version', async () => {
+    const proxy = bed.startRaw(['--version']);
+    expect(await proxy.exited).toEqual({ code: 0, signal: null });
+    expect(proxy.stdout).toBe('Kubernetes v1.36.2\n');
+  });
+
+  test('--init-only sets the sysctls and leaves no rules', async () => {
+    await bed.api.apply(...shop());
+    const timeout = '/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait';
+    await bed.run(['sh', '-c', `echo 60 > ${timeout}`]);
+    const proxy = bed.start('nftables', {
+      flags: ['--init-only'],
+      config: { conntrack: { maxPerCore: 0, tcpCloseWaitTimeout: '1h' } },
+    });
+    expect(await Promise.race([proxy.exited, delay(10_000)]), proxy.log).toEqual({ code: 0, signal: null });
+    expect((await bed.run(['cat', timeout])).trim()).toBe('3600');
+    expect(await bed.run(['nft', 'list', 'ruleset'])).toBe('');
+  });
+
+  test.each([
+    ['nosuchmode', /mode/],
+    ['ipvs', /ipvs/],
+    ['userspace', /userspace/],
+  ])('mode %s: status 1 and an error that says why', async (mode, reason) => {
+    await bed.api.apply(...shop());
+    const proxy = bed.start(mode);
+    expect(await Promise.race([proxy.exited, delay(5000)])).toEqual({ code: 1, signal: null });
+    const errors = proxy.lines(/^E/);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatch(reason);
+    expect(await bed.run(['nft', 'list', 'ruleset'])).toBe('');
+  });
+
+  test('no configuration file, no kubeconfig, no service account: status 1 and one error line', async () => {
+    const { KUBERNETES_SERVICE_HOST: _, ...env } = process.env;
+    const proxy = bed.startRaw(['--proxy-mode=nftables', '--hostname-override=node1'], { env });
+    expect(await Promise.race([proxy.exited, delay(5000)])).toEqual({ code: 1, signal: null });
+    expect(proxy.lines(/^E/)).toHaveLength(1);
+  });
+});
+
+async function rules(): Promise<string> {
+  const nft = await bed.run(['nft', '-s', 'list', 'ruleset']);
+  const expiring = /\n\s*elements = \{[^}]*\bexpires\b[^}]*\}/g;
+  return `${nft.replace(expiring, '')}\n${(await iptablesLines(bed, 'nft')).join('\n')}`;
+}
