@@ -6,7 +6,7 @@ import { Transaction } from '../../kernel/nftables/transaction.ts';
 import type { ServiceFields } from '../../model/testing/objects.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
 import { TABLE } from './names.ts';
-import { fullySynced, TestTable } from './testing/test-table.ts';
+import { committedBy, fakeTable, fullySynced, type TestTable } from './testing/test-table.ts';
 import { upstreamAddresses, upstreamEndpointBases, upstreamTable } from './testing/upstream-table.ts';
 
 const KEY = 'ns1/svc1';
@@ -49,7 +49,7 @@ function summary(transactions: readonly Transaction[]): Record<string, number> {
 
 describe('full sync', () => {
   test('over an empty kernel nothing is deleted, and the report counts every object', async () => {
-    const table = new TestTable(clusterOf(balanced, pods(3)));
+    const table = fakeTable(clusterOf(balanced, pods(3)));
     const report = await table.fullSync();
     expect(table.kernel.committed).toHaveLength(1);
     const [transaction] = table.kernel.committed;
@@ -71,7 +71,7 @@ describe('full sync', () => {
         loadBalancerSourceRanges: ['10.0.0.0/8'],
       }),
     );
-    const table = new TestTable(clusterOf(balanced, pods(9)), old.kernel);
+    const table = fakeTable(clusterOf(balanced, pods(9)), old.kernel);
     await table.fullSync();
     expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
   });
@@ -84,7 +84,7 @@ describe('full sync', () => {
     const cluster = new TestCluster({ family: ipFamily, localTraffic: { kind: 'none' }, serviceCIDRs: [] })
       .service(KEY, { ...sticky, type: 'NodePort', clusterIP, ports: [{ name: 'p80', nodePort: 3001 }] })
       .slice(KEY, { p80: '80' }, [endpoint(1), endpoint(2)]);
-    const table = new TestTable(cluster);
+    const table = fakeTable(cluster);
     table.kernel.commit(upstreamTable(family));
     await table.fullSync();
     const remembered = `\t\telements = {\n\t\t\t${client},\n\t\t}\n`;
@@ -98,7 +98,7 @@ describe('full sync', () => {
 
   test('clients are forgotten with their endpoint only', async () => {
     const { endpoint, client } = upstreamAddresses('ip');
-    const table = new TestTable(clusterOf(sticky, [endpoint(1)]));
+    const table = fakeTable(clusterOf(sticky, [endpoint(1)]));
     table.kernel.commit(upstreamTable('ip'));
     await table.fullSync();
     const [first, second] = upstreamEndpointBases.ip;
@@ -111,9 +111,7 @@ describe('full sync', () => {
 
   test('takes over another affinity timeout and keeps the clients', async () => {
     const { endpoint, client } = upstreamAddresses('ip');
-    const table = new TestTable(
-      clusterOf({ ...sticky, affinityTimeoutSeconds: 60 }, [endpoint(1), endpoint(2)]),
-    );
+    const table = fakeTable(clusterOf({ ...sticky, affinityTimeoutSeconds: 60 }, [endpoint(1), endpoint(2)]));
     table.kernel.commit(upstreamTable('ip'));
     await table.fullSync();
     expect(table.describe()).toMatch(new RegExp(`timeout 1m\\n\\t\\telements = {\\n\\t\\t\\t${client}`));
@@ -306,7 +304,7 @@ describe('a partial sync does as much as has changed', () => {
     const table = await fullySynced(from);
     change(table.cluster);
     let operations = 0;
-    const committed = await table.committedBy(async () => {
+    const committed = await committedBy(table, async () => {
       ({ operations } = await table.partialSync());
     });
     expect(summary(committed)).toEqual(expected);
@@ -356,7 +354,7 @@ describe('chains that fall out of use', () => {
     const table = await lastGone();
     await table.clock.advance(900);
     table.cluster.slice(KEY, { p80: '80' }, pods(2));
-    expect(summary(await table.committedBy(() => table.partialSync()))).not.toHaveProperty(
+    expect(summary(await committedBy(table, () => table.partialSync()))).not.toHaveProperty(
       'add chain cluster-2',
     );
     await table.collectStaleChains();
@@ -367,7 +365,7 @@ describe('chains that fall out of use', () => {
     const table = await lastGone();
     await table.clock.advance(1500);
     table.cluster.slice(KEY, { p80: '80' }, pods(2));
-    expect(summary(await table.committedBy(() => table.partialSync()))).toMatchObject({
+    expect(summary(await committedBy(table, () => table.partialSync()))).toMatchObject({
       'delete chain cluster-2': 1,
       'add chain cluster-2': 1,
     });
@@ -403,7 +401,7 @@ describe('chains that fall out of use', () => {
   test('of a table that was taken over go at once, or later where the kernel does not let them', async () => {
     const cluster = clusterOf(plain, pods(1));
     for (const lingers of [false, true]) {
-      const table = new TestTable(cluster);
+      const table = fakeTable(cluster);
       table.kernel.lingers = lingers;
       table.kernel.commit(upstreamTable('ip'));
       await table.fullSync();
@@ -435,7 +433,7 @@ describe('room in sets', () => {
     const table = await fullySynced(clusterOf(plain, endpointsOf(500)));
     const grow = (count: number) => {
       table.cluster.slice(KEY, { p80: '80' }, endpointsOf(count));
-      return table.committedBy(() => table.partialSync());
+      return committedBy(table, () => table.partialSync());
     };
     expect(isFull(await grow(1024))).toBe(false);
     expect(isFull(await grow(1025))).toBe(true);
@@ -452,7 +450,7 @@ describe('room in sets', () => {
       .slice(KEY, { p80: '80' }, [])
       .service('ns2/other', { ...plain, clusterIP: '172.30.0.42' })
       .slice('ns2/other', { p80: '80' }, endpointsOf(2048));
-    expect(isFull(await table.committedBy(() => table.partialSync()))).toBe(false);
+    expect(isFull(await committedBy(table, () => table.partialSync()))).toBe(false);
   });
 });
 
@@ -476,7 +474,7 @@ describe('failures', () => {
     await expect(table.partialSync()).rejects.toThrow('ENOENT');
     table.kernel.refuse = undefined;
     table.cluster.slice(KEY, { p80: '80' }, pods(4));
-    expect(summary(await table.committedBy(() => table.partialSync()))).toHaveProperty('flush table');
+    expect(summary(await committedBy(table, () => table.partialSync()))).toHaveProperty('flush table');
     expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
   });
 
@@ -493,7 +491,7 @@ describe('failures', () => {
   });
 
   test('a listing that fails makes the full sync fail', async () => {
-    const table = new TestTable(clusterOf(plain, pods(2)));
+    const table = fakeTable(clusterOf(plain, pods(2)));
     const { listNames } = table.kernel;
     table.kernel.listNames = () => {
       throw new Error('no listing today');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ServiceFields } from '../../model/testing/objects.ts';
 import type { PlanSettings } from '../../plan/plan-settings.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
-import { TestTable } from './testing/test-table.ts';
+import { fakeTable, type TestTable } from './testing/test-table.ts';
 import { outcomeText, type TracedPacket, tracePacket } from './testing/trace-packet.ts';
 
 // The environment of spec A24.
@@ -92,7 +92,7 @@ const ways: Readonly<
 };
 
 async function fullSync(settings: Partial<PlanSettings>, steps: readonly Step[]): Promise<TestTable> {
-  const table = new TestTable(new TestCluster({ ...environment, ...settings }));
+  const table = fakeTable(new TestCluster({ ...environment, ...settings }));
   for (const step of steps) apply(table.cluster, step);
   await table.fullSync();
   return table;

@@ -27,11 +27,6 @@ export function endpointBase(port: ServicePort, endpoint: Pick<Endpoint, 'ip' | 
   );
 }
 
-/** A chain that belongs to one ServicePort: no other name of ours has a slash. */
-export function isPrivateChain(name: string): boolean {
-  return name.includes('/');
-}
-
 /** A set that remembers the clients of one endpoint. */
 export function isAffinitySet(name: string): boolean {
   return name.startsWith('affinity-');

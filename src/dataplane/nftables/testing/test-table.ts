@@ -8,16 +8,19 @@ import type { SyncReport } from '../../proxier.ts';
 import type { TestCluster } from '../../testing/test-cluster.ts';
 import { nftFamily } from '../family-terms.ts';
 import { TABLE } from '../names.ts';
+import type { NftablesKernel } from '../nftables-kernel.ts';
 import { NftablesProxier } from '../nftables-proxier.ts';
 
-/** A proxier over nf_tables in memory that follows a cluster. */
-export class TestTable {
+export type TestKernel = NftablesKernel & Pick<FakeNftables, 'listTable'>;
+
+/** A proxier that follows a cluster, over nf_tables in memory or of the kernel. */
+export class TestTable<Kernel extends TestKernel = FakeNftables> {
   readonly cluster: TestCluster;
-  readonly kernel: FakeNftables;
+  readonly kernel: Kernel;
   readonly clock = new FakeClock();
   readonly proxier: NftablesProxier;
 
-  constructor(cluster: TestCluster, kernel = new FakeNftables()) {
+  constructor(cluster: TestCluster, kernel: Kernel) {
     this.cluster = cluster;
     this.kernel = kernel;
     this.proxier = new NftablesProxier(cluster.settings, { kernel, clock: this.clock, logger: silentLogger });
@@ -48,18 +51,26 @@ export class TestTable {
   describe(): string {
     return describeTable(this.listing());
   }
+}
 
-  /** The transactions of `work`. */
-  async committedBy(work: () => Promise<unknown>): Promise<readonly Transaction[]> {
-    const before = this.kernel.committed.length;
-    await work();
-    return this.kernel.committed.slice(before);
-  }
+/** A table in memory. */
+export function fakeTable(cluster: TestCluster, kernel = new FakeNftables()): TestTable {
+  return new TestTable(cluster, kernel);
+}
+
+/** The transactions of `work`. */
+export async function committedBy(
+  { kernel }: TestTable,
+  work: () => Promise<unknown>,
+): Promise<readonly Transaction[]> {
+  const before = kernel.committed.length;
+  await work();
+  return kernel.committed.slice(before);
 }
 
 /** The table that one full sync of a cluster makes in an empty kernel. */
 export async function fullySynced(cluster: TestCluster): Promise<TestTable> {
-  const table = new TestTable(cluster);
+  const table = fakeTable(cluster);
   await table.fullSync();
   return table;
 }
