@@ -20,6 +20,7 @@ bench: setup
 	MODE=$(MODE) $(NODE) test/bench/main.ts
 
 setup: node_modules/.package-lock.json packages
+	@bin/precompile
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@echo "Installing npm packages ..."
