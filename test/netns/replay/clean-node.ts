@@ -30,5 +30,5 @@ async function emptyLegacyTables(bed: Testbed, family: 'ip' | 'ip6'): Promise<vo
       ...(chains[table] ?? []).map((chain) => `:${chain} ACCEPT [0:0]`),
       'COMMIT',
     ]);
-  await bed.run('node1', [restore], `${lines.join('\n')}\n`);
+  await bed.run('node1', [restore, '--wait'], `${lines.join('\n')}\n`);
 }

@@ -37,7 +37,9 @@ export class FairleadProcess implements ProxyUnderTest {
     writeFileSync(file, stringify(config));
     const source = 'manifests' in objects ? ['--manifests', objects.manifests] : [];
     const argv = [this.#program, '--config', file, ...source];
-    await this.#process.start(argv, { ...process.env, PATH: this.#path });
+    // The lock of xtables-legacy is one for the host; test beds must not wait for each other.
+    const XTABLES_LOCKFILE = join(this.#directory, 'xtables.lock');
+    await this.#process.start(argv, { ...process.env, PATH: this.#path, XTABLES_LOCKFILE });
   }
 
   stop(): Promise<void> {

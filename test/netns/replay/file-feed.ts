@@ -4,6 +4,10 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { ObjectFeed } from './object-feed.ts';
 import type { KubeObject, ObjectReference } from './scenario.ts';
+import { delay } from './settle.ts';
+
+/** A reader may wait a moment whether a file that is gone comes back; later changes must not overtake the removal. */
+const REMOVAL_MILLISECONDS = 100;
 
 /** A directory with one YAML file for each object. Files appear complete: they are written elsewhere and moved in. */
 export class FileFeed implements ObjectFeed {
@@ -29,6 +33,7 @@ export class FileFeed implements ObjectFeed {
 
   async remove(reference: ObjectReference): Promise<void> {
     await rm(this.#path(reference));
+    await delay(REMOVAL_MILLISECONDS);
   }
 
   async close(): Promise<void> {
