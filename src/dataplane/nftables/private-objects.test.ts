@@ -52,7 +52,7 @@ test('most ServicePorts have none', () => {
 
 const sticky = { sessionAffinity: 'ClientIP' };
 const remembering = (endpoint: string, ip: string, timeout = '3h') => ({
-  set: `set affinity-${endpoint}: type ipv4_addr; size 65535; flags dynamic,timeout; timeout ${timeout}`,
+  set: `set affinity-${endpoint}: type ipv4_addr; flags dynamic,timeout; timeout ${timeout}`,
   chain: [
     `chain endpoint-${endpoint}`,
     `  update @affinity-${endpoint} { ip saddr }`,
@@ -140,7 +140,7 @@ test('affinity, IPv6', () => {
   const settings = { family: 'IPv6', localTraffic: { kind: 'none' } } as const;
   const fields = { ...sticky, clusterIP: 'fd00:172:30::41' };
   expect(objectsOf(fields, ['fd00:10:180::1'], settings)).toEqual([
-    `set affinity-${name}: type ipv6_addr; size 65535; flags dynamic,timeout; timeout 3h`,
+    `set affinity-${name}: type ipv6_addr; flags dynamic,timeout; timeout 3h`,
     `chain endpoint-${name}`,
     `  update @affinity-${name} { ip6 saddr }`,
     '  meta l4proto tcp dnat to [fd00:10:180::1]:80',

@@ -3,7 +3,6 @@ import { durationText } from './duration.ts';
 import { layoutTypes } from './layout.ts';
 import type { Chain, Family, Layout, NftMap, NftSet, Rule } from './objects.ts';
 import { selectorsText } from './selector/selector-text.ts';
-import { effectiveSize } from './set-codec.ts';
 import { statementsText } from './statement/statement.ts';
 
 /** The lines between the braces of a chain's declaration. */
@@ -23,8 +22,7 @@ export function setProperties(set: NftSet | NftMap): string[] {
   const data =
     set.kind === 'map' ? ` : ${set.data === 'verdict' ? 'verdict' : bareLayout(set.data, set.key)}` : '';
   const lines = [`${key}${data}`];
-  const size = effectiveSize(set);
-  if (size !== undefined) lines.push(`size ${size}`);
+  if (set.size !== undefined) lines.push(`size ${set.size}`);
   if (set.flags !== undefined && set.flags.length > 0) {
     lines.push(`flags ${[...set.flags].sort().join(',')}`);
   }

@@ -61,7 +61,8 @@ interface SetCommon {
   readonly timeoutMs?: number;
   /**
    * Most elements the set can hold. The kernel sizes its hash table by it up front, and refuses more (ENFILE).
-   * Sets with the flag `dynamic` get 65535 when it is left out, as nft does.
+   * Without it a set grows as needed, which is what sets with the flag `dynamic` want: a table for 65535 elements takes
+   * a megabyte. The kernel limits those to 65535 when the first rule comes that adds to them, and lists it as their size.
    */
   readonly size?: number;
   /** Every element counts its packets and bytes. */

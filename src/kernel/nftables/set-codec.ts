@@ -34,13 +34,6 @@ const FLAG_BITS: Readonly<Record<SetFlag, number>> = {
 /** The most user data the kernel takes for one object (NFT_USERDATA_MAXLEN). */
 const MAX_USERDATA = 256;
 
-/** What `dynamic` sets hold at most when no size is given, as newer kernels decide. */
-const DYNAMIC_SIZE = 0xffff;
-
-/** The size a set gets, or `undefined` for no limit. */
-export const effectiveSize = (set: NftSet | NftMap): number | undefined =>
-  set.size ?? (set.flags?.includes('dynamic') === true ? DYNAMIC_SIZE : undefined);
-
 /** Appends the attributes of NFT_MSG_NEWSET. `id` is unique among the sets of the transaction. */
 export function encodeSet(
   writer: AttributeWriter,
@@ -66,10 +59,9 @@ export function encodeSet(
     writer.addU32be(nft.NFTA_SET_DATA_LEN, types === undefined ? 0 : layoutLength(types));
   }
   writer.addU32be(nft.NFTA_SET_ID, id);
-  const size = effectiveSize(set);
-  if (size !== undefined) {
+  if (set.size !== undefined) {
     const description = writer.beginNested(nft.NFTA_SET_DESC, 'description');
-    writer.addU32be(nft.NFTA_SET_DESC_SIZE, size);
+    writer.addU32be(nft.NFTA_SET_DESC_SIZE, set.size);
     writer.endNested(description);
   }
   if (set.timeoutMs !== undefined) writer.addU64be(nft.NFTA_SET_TIMEOUT, BigInt(Math.ceil(set.timeoutMs)));

@@ -54,7 +54,7 @@ describe('text', () => {
       'create table ip kube-proxy { comment "ours" ; }',
       'add chain ip kube-proxy in { type filter hook input priority -110 ; policy drop ; }',
       'add chain ip kube-proxy a { comment "helper" ; }',
-      'add set ip kube-proxy addresses { type ipv4_addr ; size 65535 ; flags dynamic,timeout ; timeout 1m30s ; comment "x" ; }',
+      'add set ip kube-proxy addresses { type ipv4_addr ; flags dynamic,timeout ; timeout 1m30s ; comment "x" ; }',
       'add map ip kube-proxy endpoints { typeof meta l4proto . th dport . numgen random mod 2 : ip daddr . th dport ; size 3 ; }',
       'add rule ip kube-proxy a drop',
       'add element ip kube-proxy addresses { 10.0.0.1, 10.0.0.2 }',

@@ -12,13 +12,14 @@ import type {
   Rule,
 } from '../objects.ts';
 import { PackedElements } from '../packed-elements.ts';
-import { effectiveSize } from '../set-codec.ts';
 import type { TableListing } from '../table-listing.ts';
 import { verdictChain } from '../verdict.ts';
 import { ruleChains, ruleSets } from './rule-references.ts';
 
 const ENFILE = 23;
 const MAX_NAME = 255;
+/** What nft_dynset.c limits a set of no size to. */
+const DYNAMIC_SIZE = 0xffff;
 
 /** An operation the kernel would refuse. */
 export class Refusal extends Error {
@@ -142,8 +143,7 @@ export class FakeTable {
     for (const [name, { set, elements }] of this.sets) {
       const rows = PackedElements.for(set, elements.size);
       for (const element of elements.values()) rows.append(element, 0);
-      const size = effectiveSize(set);
-      sets.set(name, { set: size === undefined ? set : { ...set, size }, rows });
+      sets.set(name, { set, rows });
     }
     return {
       family: this.family,
@@ -195,8 +195,15 @@ export class FakeTable {
   #addRule(rule: Rule): void {
     const { chain, rules } = this.#chain(rule.chain);
     for (const name of ruleSets(rule)) this.#set(name);
+    for (const statement of rule.statements) if (statement.kind === 'update') this.#limit(statement.set);
     for (const name of ruleChains(rule)) this.#chain(name);
     this.chains.set(rule.chain, { chain, rules: [...rules, { ...rule, handle: ++this.#handle }] });
+  }
+
+  /** A set that rules add to gets a size with the first of them. */
+  #limit(name: string): void {
+    const { set, elements } = this.#ownSet(name);
+    if (set.size === undefined) this.sets.set(name, { set: { ...set, size: DYNAMIC_SIZE }, elements });
   }
 
   #addElement({ of, rows }: Elements, row: number, exclusive: boolean): void {
@@ -219,7 +226,7 @@ export class FakeTable {
     const key = rows.keyText(row);
     const existing = elements.get(key);
     if (existing === undefined) {
-      if (elements.size >= (effectiveSize(set) ?? Number.POSITIVE_INFINITY)) {
+      if (elements.size >= (set.size ?? Number.POSITIVE_INFINITY)) {
         throw new Refusal(ENFILE, `set ${set.name} is full`);
       }
       elements.set(key, wanted.append(rows, row));
