@@ -143,7 +143,9 @@ function afterStatus(error: ApiError, attempt: Attempt): Recovery {
         message: 'The API server does not speak protobuf; asking for JSON',
       };
   }
-  return { ...defaults, minDelayMs, message: 'The API server refused a request' };
+  // A server in trouble may be one that is being restored.
+  const next = httpStatus !== undefined && httpStatus >= 500 ? 'verify' : 'watch';
+  return { ...defaults, next, minDelayMs, message: 'The API server refused a request' };
 }
 
 function afterDecodeError(error: DecodeError): Recovery {

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { KubeObject } from '../../kube/kind-decoder.ts';
 import type { ObjectSink } from '../../kube/object-sink.ts';
 import type { BadObject, WatchEvent } from '../../kube/watch-event.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError, isExpired } from './api-error.ts';
 import { Backoff } from './backoff.ts';
 import { type Accept, jsonType } from './encoding.ts';
 import { KnownObjects } from './known-objects.ts';
@@ -136,7 +136,15 @@ export class Reflector<T extends KubeObject> {
     let meta = await this.#listWatch.list(this.#accept, parameters, handler, signal);
     while (meta.continue !== '') {
       const page = { limit: this.#pageSize, continue: meta.continue };
-      meta = await this.#listWatch.list(this.#accept, page, handler, signal);
+      try {
+        meta = await this.#listWatch.list(this.#accept, page, handler, signal);
+      } catch (error) {
+        if (!isExpired(error)) throw error;
+        // The pages were not read before the server compacted their version: all at once then, however slow we are.
+        this.#logger.verbose(2, 'A list expired between two pages; reading it in one piece');
+        this.#known.beginList(!this.#historyReset);
+        meta = await this.#listWatch.list(this.#accept, { resourceVersion: version }, handler, signal);
+      }
     }
     this.#everythingListed(meta.resourceVersion);
   }
