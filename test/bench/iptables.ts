@@ -1,15 +1,17 @@
 /**
  * Measures the iptables mode on both back-ends: full syncs over empty and over equal tables, and partial syncs of one
- * change. Beside each time stands that of the same program runs fed from ready files; the difference is our own cost.
+ * change. Beside our own processor time stands that of the programs, run again with the same input from ready files:
+ * on a busy machine elapsed time says little, and the two run side by side.
  * Needs root; works in network namespaces of its own.
  *
  *   node test/bench/iptables.ts [services] [endpoints] [nft|legacy]
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { IptablesProxier } from '../../src/dataplane/iptables/iptables-proxier.ts';
@@ -34,32 +36,33 @@ interface Invocation {
   readonly firstLines: boolean;
 }
 
-/** Runs programs in a namespace and keeps what they were fed, to run them again later. */
+/** Runs programs in a namespace and, when told to, keeps what they were fed, to run them again later. */
 class Recorder {
-  readonly #prefix: readonly string[];
-  readonly #directory = mkdtempSync(join(tmpdir(), 'fairlead-bench-'));
+  readonly run: RunProgram;
   #invocations: Invocation[] = [];
   #files = 0;
+  recording = false;
 
-  constructor(namespace: string) {
-    this.#prefix = ['ip', 'netns', 'exec', namespace];
-  }
-
-  get run(): RunProgram {
-    const run = processRunner(this.#prefix);
-    return async (program, args, options) => {
-      const pieces: string[] = [];
+  constructor(namespace: string, directory: string) {
+    const prefix = ['ip', 'netns', 'exec', namespace];
+    const run = processRunner(prefix);
+    this.run = async (program, args, options) => {
+      if (!this.recording) return run(program, args, options);
+      const file = join(directory, `${this.#files++}.txt`);
+      const output = openSync(file, 'w');
       function* kept(): Generator<string> {
         for (const text of options.input ?? []) {
-          pieces.push(text);
+          writeSync(output, text);
           yield text;
         }
       }
       const result = await run(program, args, { ...options, input: kept() });
-      const file = join(this.#directory, `${this.#files++}.txt`);
-      writeFileSync(file, pieces.join(''));
-      const command = [...this.#prefix, program, ...args];
-      this.#invocations.push({ command, file, firstLines: options.onLine !== undefined });
+      closeSync(output);
+      this.#invocations.push({
+        command: [...prefix, program, ...args],
+        file,
+        firstLines: options.onLine !== undefined,
+      });
       return result;
     };
   }
@@ -69,29 +72,44 @@ class Recorder {
     this.#invocations = [];
     return taken;
   }
-
-  close(): void {
-    rmSync(this.#directory, { recursive: true });
-  }
 }
 
-/** Runs recorded programs again with their input in ready files; milliseconds. */
-async function replay(invocations: readonly Invocation[]): Promise<number> {
-  let total = 0;
+interface Cost {
+  readonly elapsed: number;
+  /** Processor time, milliseconds. */
+  readonly processor: number;
+}
+
+/** Runs recorded programs again with their input in ready files. */
+async function replay(invocations: readonly Invocation[]): Promise<Cost> {
+  let elapsed = 0;
+  let processor = 0;
   for (const { command, file, firstLines } of invocations) {
-    const input = openSync(file, 'r');
-    const [program, ...args] = command;
-    const started = performance.now();
-    const child = spawn(program!, args, { stdio: [input, firstLines ? 'pipe' : 'ignore', 'ignore'] });
-    child.stdout?.setEncoding('latin1').on('data', (text: string) => {
-      if (text.includes('\n-A')) child.kill();
+    // As the proxier does, who looks at chains reads no further than to the first rule.
+    const reader = firstLines ? "| sed '/^-A/q'" : '';
+    const script = `TIMEFORMAT='%R %U %S'; time "$@" < ${file} ${reader} > /dev/null 2>&1`;
+    const child = spawn('bash', ['-c', script, 'replay', ...command], {
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const [status, signal] = await once(child, 'close');
-    total += performance.now() - started;
-    closeSync(input);
-    if (status !== 0 && signal === null) throw new Error(`${command.join(' ')} < ${file}: status ${status}`);
+    let output = '';
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    const [status] = await once(child, 'close');
+    if (status !== 0) throw new Error(`${command.join(' ')} < ${file}: status ${status}`);
+    const [real, user, system] = output.trim().split(' ').map(Number);
+    elapsed += real! * 1000;
+    processor += (user! + system!) * 1000;
   }
-  return total;
+  return { elapsed, processor };
+}
+
+async function costOf(action: () => Promise<unknown>): Promise<Cost> {
+  const started = performance.now();
+  const before = process.cpuUsage();
+  await action();
+  const { user, system } = process.cpuUsage(before);
+  return { elapsed: performance.now() - started, processor: (user + system) / 1000 };
 }
 
 class Cluster {
@@ -148,23 +166,24 @@ class Cluster {
   }
 }
 
-function printRow(backend: string, what: string, ours: number, ready: number): void {
-  const difference = ours - ready;
-  const share = `${((100 * difference) / ready).toFixed(0)} %`;
-  console.log(
-    `${backend.padEnd(8)}${what.padEnd(34)}${ours.toFixed(0).padStart(8)} ms${ready.toFixed(0).padStart(8)} ms${difference.toFixed(0).padStart(8)} ms${share.padStart(8)}`,
-  );
+function printRow(backend: string, what: string, ours: Cost, programs: Cost): void {
+  const columns = [ours.elapsed, programs.elapsed, ours.processor, programs.processor];
+  const share = `${((100 * ours.processor) / programs.processor).toFixed(0)} %`;
+  const numbers = columns.map((value) => value.toFixed(0).padStart(11)).join('');
+  console.log(`${backend.padEnd(8)}${what.padEnd(36)}${numbers}${share.padStart(9)}`);
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
+function median(costs: readonly Cost[]): Cost {
+  const middle = (key: keyof Cost) =>
+    costs.map((cost) => cost[key]).toSorted((a, b) => a - b)[costs.length >> 1]!;
+  return { elapsed: middle('elapsed'), processor: middle('processor') };
 }
 
-async function measure(backend: 'nft' | 'legacy'): Promise<void> {
+async function measure(backend: 'nft' | 'legacy', directory: string): Promise<void> {
   const namespace = `flh-bench-${backend}`;
   execFileSync('ip', ['netns', 'add', namespace]);
-  const recorder = new Recorder(namespace);
   try {
+    const recorder = new Recorder(namespace, directory);
     const iptables = await openIptables({ family: 'IPv4', backend, run: recorder.run });
     const proxier = new IptablesProxier(
       { conntrackTcpBeLiberal: false, monitorIntervalMs: 3_600_000 },
@@ -172,51 +191,55 @@ async function measure(backend: 'nft' | 'legacy'): Promise<void> {
     );
     const cluster = new Cluster();
     const plan = cluster.plan();
-    const timed = async (action: () => Promise<unknown>) => {
-      recorder.take();
-      const started = performance.now();
+    /** Once for the time, once more to record. */
+    const twice = async (what: string, action: () => Promise<unknown>) => {
+      const ours = await costOf(action);
+      recorder.recording = true;
       await action();
-      return performance.now() - started;
+      recorder.recording = false;
+      printRow(backend, what, ours, await replay(recorder.take()));
     };
-    const first = await timed(() => proxier.sync(plan, undefined));
+    const first = await costOf(() => proxier.sync(plan, undefined));
     console.log(
-      `${backend.padEnd(8)}${'full, over empty tables'.padEnd(34)}${first.toFixed(0).padStart(8)} ms`,
+      `${backend.padEnd(8)}${'full, over empty tables'.padEnd(36)}${first.elapsed.toFixed(0).padStart(11)}`,
     );
-    // The canary chains are put up in the background.
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    const cpu = process.cpuUsage();
-    const full = await timed(() => proxier.sync(plan, undefined));
-    const { user, system } = process.cpuUsage(cpu);
-    printRow(backend, 'full, over equal tables', full, await replay(recorder.take()));
-    console.log(`${backend.padEnd(8)}  own processor time ${((user + system) / 1000).toFixed(0)} ms`);
+    // The canary chains are put up in the background, one program after the other.
+    while (!(await iptables.hasChain('filter', 'KUBE-PROXY-CANARY'))) await setTimeout(100);
+    await twice('full, over equal tables', () => proxier.sync(plan, undefined));
 
     for (const [what, change] of [
       ['partial, one endpoint moved', (on: boolean) => cluster.moveEndpoint(on)],
       ['partial, one Service gone or back', (on: boolean) => cluster.removeService(on)],
     ] as const) {
-      const ours: number[] = [];
+      const ours: Cost[] = [];
       const recorded: Invocation[][] = [];
-      for (let round = 0; round < 2 * PARTIAL_ROUNDS; round++) {
+      for (let round = 0; round < 4 * PARTIAL_ROUNDS; round++) {
         const { plan: changed, diff } = change(round % 2 === 0);
-        ours.push(await timed(() => proxier.sync(changed, diff)));
-        recorded.push(recorder.take());
+        recorder.recording = round >= 2 * PARTIAL_ROUNDS;
+        const cost = await costOf(() => proxier.sync(changed, diff));
+        if (recorder.recording) recorded.push(recorder.take());
+        else ours.push(cost);
+        recorder.recording = false;
       }
-      const ready: number[] = [];
-      for (const invocations of recorded) ready.push(await replay(invocations));
-      printRow(backend, what, median(ours), median(ready));
+      const programs: Cost[] = [];
+      for (const invocations of recorded) programs.push(await replay(invocations));
+      printRow(backend, what, median(ours), median(programs));
     }
     proxier.close();
   } finally {
-    recorder.close();
     execFileSync('ip', ['netns', 'delete', namespace]);
   }
 }
 
-console.log(`${SERVICES} Services with ${ENDPOINTS} endpoints each`);
-console.log(
-  `${' '.repeat(42)}${'ours'.padStart(11)}${'ready file'.padStart(11)}${'difference'.padStart(11)}`,
-);
-for (const backend of BACKENDS) await measure(backend);
-process.stdout.write(
-  `peak memory of this process ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB\n`,
-);
+const directory = mkdtempSync(join(tmpdir(), 'fairlead-bench-'));
+try {
+  console.log(`${SERVICES} Services with ${ENDPOINTS} endpoints each; milliseconds`);
+  const titles = ['sync', 'programs', 'sync, own', 'programs,'];
+  const units = ['elapsed', 'elapsed', 'processor', 'processor'];
+  for (const row of [titles, units])
+    console.log(`${' '.repeat(44)}${row.map((title) => title.padStart(11)).join('')}`);
+  for (const backend of BACKENDS) await measure(backend, directory);
+  console.log(`peak memory of this process ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`);
+} finally {
+  rmSync(directory, { recursive: true });
+}

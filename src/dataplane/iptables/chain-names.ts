@@ -40,11 +40,13 @@ export function isServicePortChain(chain: string): boolean {
 
 /** First 16 characters of the base32 text of a SHA-256 hash: 80 bits (spec B.1.5). */
 function nameTail(input: string): string {
-  const digest = hash('sha256', input, 'buffer');
+  // As text of one character for each byte: making a Buffer costs more than the hash itself.
+  const digest = hash('sha256', input, 'binary');
   let tail = '';
   for (let at = 0; at < 10; at += 5) {
-    const high = (digest[at]! << 12) | (digest[at + 1]! << 4) | (digest[at + 2]! >> 4);
-    const low = ((digest[at + 2]! & 15) << 16) | (digest[at + 3]! << 8) | digest[at + 4]!;
+    const third = digest.charCodeAt(at + 2);
+    const high = (digest.charCodeAt(at) << 12) | (digest.charCodeAt(at + 1) << 4) | (third >> 4);
+    const low = ((third & 15) << 16) | (digest.charCodeAt(at + 3) << 8) | digest.charCodeAt(at + 4);
     tail += pairs[high >> 10]! + pairs[high & 1023]! + pairs[low >> 10]! + pairs[low & 1023]!;
   }
   return tail;

@@ -1,6 +1,5 @@
 import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
-import { decideChains } from './chain-decisions.ts';
-import { policyChainNames } from './policy-chains.ts';
+import { policyChainNames } from './chain-decisions.ts';
 import type { ProgrammedState } from './programmed-state.ts';
 import type { Segment } from './restore-input.ts';
 
@@ -40,7 +39,7 @@ export function findCulprits(
   }
   if (owners.size === 0 && undeletable.size === 0 && chains.length > 0) {
     for (const [key, port] of state.inOrder()) {
-      if (policyChainNames(decideChains(port.plan)).some((name) => chains.includes(name))) owners.add(key);
+      if (policyChainNames(port.decisions).some((name) => chains.includes(name))) owners.add(key);
     }
   }
   return { owners: [...owners], undeletable: [...undeletable], reason: firstLine(message) };

@@ -7,8 +7,10 @@ import { mayBeOurs, meaningOf, type RulesetChange } from './foreign-changes.ts';
 
 /** Changes are gathered for so long before the jumps are looked at. */
 const SETTLE_MS = 200;
-/** So long after our own restore has ended its events may still come in. */
+/** So long after our own restore, or after the last of its events, more of them may still come in … */
 const ECHO_MS = 500;
+/** … but not for longer than this: a restore of very many rules is told about late. */
+const LONGEST_ECHO_MS = 30_000;
 
 export interface ForeignChangeWatchDependencies {
   readonly iptables: Iptables;
@@ -26,6 +28,7 @@ export class ForeignChangeWatch {
   readonly #onForeignChange: (what: string) => void;
   #writing = 0;
   #quietUntil = Number.NEGATIVE_INFINITY;
+  #writtenAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -41,7 +44,8 @@ export class ForeignChangeWatch {
       return await action();
     } finally {
       this.#writing--;
-      this.#quietUntil = this.#dependencies.clock.monotonic() + ECHO_MS;
+      this.#writtenAt = this.#dependencies.clock.monotonic();
+      this.#quietUntil = this.#writtenAt + ECHO_MS;
     }
   }
 
@@ -50,8 +54,13 @@ export class ForeignChangeWatch {
     if (this.#closed) return;
     const meaning = meaningOf(change);
     if (meaning === 'none') return;
-    const quiet = this.#writing > 0 || this.#dependencies.clock.monotonic() < this.#quietUntil;
-    if (quiet && mayBeOurs(change)) return;
+    const now = this.#dependencies.clock.monotonic();
+    const isQuiet = this.#writing > 0 || now < this.#quietUntil;
+    if (isQuiet && mayBeOurs(change)) {
+      if (change.processName !== undefined)
+        this.#quietUntil = Math.min(now + ECHO_MS, this.#writtenAt + LONGEST_ECHO_MS);
+      return;
+    }
     if (meaning === 'own-chain') this.#onForeignChange(describeChange(change));
     else this.#timer ??= this.#dependencies.clock.schedule(SETTLE_MS, () => void this.#checkJumps());
   }

@@ -3,11 +3,10 @@ import type { Iptables } from '../../kernel/iptables/iptables.ts';
 import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
 import type { ProxyPlan } from '../../plan/proxy-plan.ts';
 import { findMissingJumps } from './base-chain-jumps.ts';
-import { decideChains, hasPlainName } from './chain-decisions.ts';
+import { hasPlainName, policyChainNames } from './chain-decisions.ts';
 import { isServicePortChain } from './chain-names.ts';
 import { chainsPerBlock } from './cleanup.ts';
 import { bisect, findCulprits } from './culprits.ts';
-import { policyChainNames } from './policy-chains.ts';
 import { programPort } from './programmed-port.ts';
 import { ProgrammedState } from './programmed-state.ts';
 import { chainLine, fullInput, policyRules, type Segment, textOf } from './restore-input.ts';
@@ -115,7 +114,7 @@ function staleOf(existing: readonly string[], state: ProgrammedState): readonly 
   const stale = new Set(existing.filter(isServicePortChain));
   if (stale.size === 0) return [];
   for (const [, port] of state.inOrder())
-    for (const name of policyChainNames(decideChains(port.plan))) stale.delete(name);
+    for (const name of policyChainNames(port.decisions)) stale.delete(name);
   return [...stale].sort();
 }
 
@@ -158,8 +157,7 @@ function* trialInput(
   };
   for (const key of keys) {
     const port = state.get(key)!;
-    const decisions = decideChains(port.plan);
-    yield { text: policyChainNames(decisions).map(chainLine).join('') + policyRules(port, decisions) };
+    yield { text: policyChainNames(port.decisions).map(chainLine).join('') + policyRules(port) };
   }
   yield { text: 'COMMIT\n' };
 }

@@ -1,4 +1,3 @@
-import { decideChains } from './chain-decisions.ts';
 import { type PolicyChain, policyChains } from './policy-chains.ts';
 import { countLines, type ProgrammedPort } from './programmed-port.ts';
 import type { ProgrammedState } from './programmed-state.ts';
@@ -87,7 +86,7 @@ function ownChainChanges(changes: readonly PortChange[]): {
 }
 
 function chainsOf(port: ProgrammedPort | undefined): readonly PolicyChain[] {
-  return port === undefined ? [] : policyChains(port.plan, decideChains(port.plan), port.context);
+  return port === undefined ? [] : policyChains(port.plan, port.decisions, port.context);
 }
 
 function sharedChainChanges(

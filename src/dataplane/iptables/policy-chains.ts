@@ -2,7 +2,6 @@ import { cidrContains, formatCidr } from '../../base/ip.ts';
 import { type Endpoint, endpointString } from '../../model/endpoint.ts';
 import type { ServicePortPlan } from '../../plan/proxy-plan.ts';
 import type { ChainDecisions } from './chain-decisions.ts';
-import { endpointChainName } from './chain-names.ts';
 import { probabilityText } from './probability.ts';
 import type { RuleContext } from './rule-context.ts';
 import { MARK_MASQ_CHAIN } from './top-level-chains.ts';
@@ -13,17 +12,6 @@ export interface PolicyChain {
   /** The rule that marks for masquerading, where there is one; it comes first in the chain. */
   readonly masquerade: string;
   readonly rules: string;
-}
-
-/** Names of the chains that {@link policyChains} makes, in the same order. */
-export function policyChainNames(decisions: ChainDecisions): string[] {
-  const names: string[] = [];
-  if (decisions.usesExternalChain) names.push(decisions.externalChain);
-  if (decisions.usesFirewallChain) names.push(decisions.firewallChain);
-  if (decisions.usesClusterChain) names.push(decisions.clusterChain);
-  if (decisions.usesLocalChain) names.push(decisions.localChain);
-  for (const endpoint of decisions.endpoints) names.push(endpointChainName(decisions.seed, endpoint));
-  return names;
 }
 
 /** Number of rules in the chains that {@link policyChains} makes. */
@@ -69,9 +57,7 @@ export function policyChains(
     });
   }
   const masquerade = clusterIPMasquerade(plan, decisions, context);
-  const names = new Map<Endpoint, string>();
-  for (const endpoint of decisions.endpoints)
-    names.set(endpoint, endpointChainName(decisions.seed, endpoint));
+  const names = new Map(decisions.endpoints.map((endpoint, at) => [endpoint, decisions.endpointChains[at]!]));
   const spread = (chain: string, endpoints: readonly Endpoint[]) => {
     chains.push({
       name: chain,

@@ -12,6 +12,7 @@ import { frontendChainKeys, frontendChains } from './top-level-chains.ts';
 export interface ProgrammedPort {
   readonly plan: ServicePortPlan;
   readonly context: RuleContext;
+  readonly decisions: ChainDecisions;
   readonly frontends: FrontendRules;
   readonly counts: PortCounts;
 }
@@ -29,7 +30,7 @@ export interface PortCounts {
 export function programPort(plan: ServicePortPlan, context: RuleContext): ProgrammedPort {
   const decisions = decideChains(plan);
   const frontends = frontendRules(plan, decisions, context);
-  return { plan, context, frontends, counts: portCounts(plan, decisions, context, frontends) };
+  return { plan, context, decisions, frontends, counts: portCounts(plan, decisions, context, frontends) };
 }
 
 function portCounts(

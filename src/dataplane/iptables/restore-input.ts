@@ -1,5 +1,5 @@
-import { type ChainDecisions, decideChains } from './chain-decisions.ts';
-import { policyChainNames, policyChains } from './policy-chains.ts';
+import { policyChainNames } from './chain-decisions.ts';
+import { policyChains } from './policy-chains.ts';
 import type { ProgrammedPort } from './programmed-port.ts';
 import type { ProgrammedState } from './programmed-state.ts';
 import type { RuleContext } from './rule-context.ts';
@@ -81,18 +81,11 @@ function* natTable({ state, context, missingJumps, staleChains, keepChains }: Fu
   yield {
     text: ['KUBE-SERVICES', 'KUBE-NODEPORTS', POSTROUTING_CHAIN, MARK_MASQ_CHAIN].map(chainLine).join(''),
   };
-  const ports = [...state.inOrder()].map(([owner, port]) => ({
-    owner,
-    port,
-    decisions: decideChains(port.plan),
-  }));
-  for (const { owner, decisions } of ports)
-    yield { owner, text: policyChainNames(decisions).map(chainLine).join('') };
+  for (const [owner, port] of state.inOrder())
+    yield { owner, text: policyChainNames(port.decisions).map(chainLine).join('') };
   yield { text: staleChains.map(chainLine).join('') };
   yield { text: masqueradeRules(context) };
-  for (const { owner, port, decisions } of ports) {
-    yield { owner, text: natFrontends(port) + policyRules(port, decisions) };
-  }
+  for (const [owner, port] of state.inOrder()) yield { owner, text: natFrontends(port) + policyRules(port) };
   yield* deletions(staleChains.filter((chain) => !keepChains.has(chain)));
   yield { text: `${nodePortDispatchRules(context)}${jumps(missingJumps, 'nat')}COMMIT\n` };
 }
@@ -104,14 +97,13 @@ function* natTableInBlocks(input: FullInput): Generator<Segment> {
   };
   let chains = 0;
   for (const [owner, port] of state.inOrder()) {
-    const decisions = decideChains(port.plan);
-    const names = policyChainNames(decisions);
+    const names = policyChainNames(port.decisions);
     if (chains > 0 && chains + names.length > input.chainsPerBlock) {
       yield { text: 'COMMIT\n*nat\n' };
       chains = 0;
     }
     chains += names.length;
-    yield { owner, text: names.map(chainLine).join('') + policyRules(port, decisions) };
+    yield { owner, text: names.map(chainLine).join('') + policyRules(port) };
   }
   yield { text: `COMMIT\n*nat\n${chainLine('KUBE-SERVICES')}${chainLine('KUBE-NODEPORTS')}` };
   for (const [owner, port] of state.inOrder()) yield { owner, text: natFrontends(port) };
@@ -159,8 +151,8 @@ export function natFrontends({ frontends }: ProgrammedPort): string {
 }
 
 /** The rules in a ServicePort's own chains. */
-export function policyRules(port: ProgrammedPort, decisions: ChainDecisions): string {
-  const chains = policyChains(port.plan, decisions, port.context);
+export function policyRules({ plan, decisions, context }: ProgrammedPort): string {
+  const chains = policyChains(plan, decisions, context);
   let text = '';
   for (const chain of chains) text += chain.masquerade;
   for (const chain of chains) text += chain.rules;
