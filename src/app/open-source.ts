@@ -4,6 +4,7 @@ import type { Invocation } from '../cli/invocation.ts';
 import { fairleadVersion } from '../cli/version.ts';
 import type { ClusterSinks } from '../kube/cluster-sinks.ts';
 import type { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
+import type { ApiClientObserver } from '../source/apiserver/api-client.ts';
 import type { ApiEvent } from '../source/apiserver/event.ts';
 import type { Source } from '../source/source.ts';
 
@@ -63,42 +64,18 @@ export async function openSource(
   return source;
 }
 
-function observeRequests(metrics: RestClientMetrics) {
+function observeRequests(metrics: RestClientMetrics): ApiClientObserver {
   return {
-    answered(request: {
-      readonly method: string;
-      readonly host: string;
-      readonly code: string;
-      readonly seconds: number;
-      readonly rateLimiterSeconds: number;
-      readonly requestBytes: number;
-    }) {
-      const { method, host, code } = request;
+    answered({ method, host, code, seconds, rateLimiterSeconds, requestBytes }) {
       metrics.requests.inc({ code, method, host });
-      metrics.requestDuration.observe({ verb: method, host }, request.seconds);
-      metrics.rateLimiterDuration.observe({ verb: method, host }, request.rateLimiterSeconds);
-      metrics.requestSize.observe({ verb: method, host }, request.requestBytes);
+      metrics.requestDuration.observe({ verb: method, host }, seconds);
+      metrics.rateLimiterDuration.observe({ verb: method, host }, rateLimiterSeconds);
+      metrics.requestSize.observe({ verb: method, host }, requestBytes);
     },
-    received({
-      method,
-      host,
-      bytes,
-    }: {
-      readonly method: string;
-      readonly host: string;
-      readonly bytes: number;
-    }) {
+    received({ method, host, bytes }) {
       metrics.responseSize.observe({ verb: method, host }, bytes);
     },
-    retried({
-      method,
-      host,
-      code,
-    }: {
-      readonly method: string;
-      readonly host: string;
-      readonly code: string;
-    }) {
+    retried({ method, host, code }) {
       metrics.retries.inc({ code, verb: method, host });
     },
   };
