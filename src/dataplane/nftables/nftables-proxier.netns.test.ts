@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Namespace } from '../../../test/netns/namespace.ts';
@@ -10,9 +12,9 @@ import { PackedElements } from '../../kernel/nftables/packed-elements.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
 import type { ServiceFields } from '../../model/testing/objects.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
-import { nftFamily } from './family-terms.ts';
+import { jump, nftFamily } from './family-terms.ts';
 import { buildFullSync } from './full-sync.ts';
-import { TABLE } from './names.ts';
+import { CHAINS, TABLE } from './names.ts';
 import { namedSets } from './sets.ts';
 import { damages } from './testing/damages.ts';
 import { applyChange, randomChange, randomSettings } from './testing/random-changes.ts';
@@ -304,6 +306,55 @@ test('a full sync repairs whatever others made of the table', async () => {
     ),
     { numRuns: 60 },
   );
+});
+
+test('no new connection fails while tables are rewritten, taken over, repaired and changed', async () => {
+  namespace.run('ip', 'address', 'add', '10.0.0.1/32', 'dev', 'lo');
+  namespace.run('ip', 'address', 'add', '10.0.0.2/32', 'dev', 'lo');
+  namespace.run('ip', 'route', 'add', '172.30.0.0/24', 'dev', 'lo');
+  const fields = (affinity: string): ServiceFields => ({
+    clusterIP: '172.30.0.41',
+    ports: [{ name: 'p80' }],
+    sessionAffinity: affinity,
+  });
+  const cluster = new TestCluster()
+    .service('ns1/svc1', fields(''))
+    .slice('ns1/svc1', { p80: '8080' }, ['10.0.0.1*']);
+  let table = new TestTable(cluster, kernel);
+  await table.fullSync();
+
+  const program = join(import.meta.dirname, 'testing/connect-loop.ts');
+  const loop = namespace.spawn(process.execPath, program, '172.30.0.41:80', '10.0.0.1:8080', '10.0.0.2:8080');
+  const lines = createInterface(loop.stdout!)[Symbol.asyncIterator]();
+  expect(await lines.next()).toEqual({ done: false, value: 'ready' });
+
+  const moveBaseChain = () => {
+    const name = CHAINS.natOutput;
+    const moved = { kind: 'chain', name, base: { type: 'nat', hook: 'output', priority: -90 } } as const;
+    const transaction = new Transaction('ip', TABLE).flush(moved).delete(moved).add(moved);
+    kernel.commit(transaction.add({ kind: 'rule', chain: name, statements: [jump(CHAINS.services)] }));
+  };
+  for (let round = 0; round < 60; round++) {
+    if (round % 5 === 1) cluster.change({ masqueradeAll: round % 2 === 0 });
+    if (round % 5 === 2) table = new TestTable(cluster, kernel);
+    if (round % 5 === 3) moveBaseChain();
+    await table.fullSync();
+    cluster
+      .service('ns1/svc1', fields(round % 6 < 3 ? '' : 'ClientIP'))
+      .slice(
+        'ns1/svc1',
+        { p80: '8080' },
+        [['10.0.0.1*'], ['10.0.0.1*', '10.0.0.2*'], ['10.0.0.2*']][round % 3]!,
+      );
+    await table.partialSync();
+    await table.collectStaleChains();
+    await setTimeout(10);
+  }
+  loop.stdin!.end();
+  const { value } = await lines.next();
+  const { connected, failures } = JSON.parse(value ?? '') as { connected: number; failures: string[] };
+  expect(failures).toEqual([]);
+  expect(connected).toBeGreaterThan(60);
 });
 
 test('cleanup leaves nothing, twice', async () => {
