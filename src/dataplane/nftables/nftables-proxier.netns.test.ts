@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -101,6 +101,12 @@ describe.each(families)('a full sync, %s', (family) => {
     // Negative control: a text that says something else is told apart.
     nftLoad(other, `add rule ${family} ${TABLE} services drop`);
     expect(nftList(namespace, family)).not.toBe(nftList(other, family));
+  });
+
+  test('the golden is a table that nft loads and the kernel lists just so', () => {
+    const golden = readFileSync(join(import.meta.dirname, `testdata/table-${family}.nft`), 'utf8');
+    nftLoad(other, golden);
+    expect(describeTable(otherKernel.listTable(family, TABLE))).toBe(golden);
   });
 
   test('takes over the table of kube-proxy and the clients it remembers', async () => {
