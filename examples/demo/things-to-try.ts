@@ -18,7 +18,7 @@ export function thingsToTry({ bed, manifests }: Demo, mode: string, colours: Pai
     inside('client', 'curl -s http://172.31.2.12:32010/'),
     rules,
     colours.quiet(
-      '  # change the objects: add endpoints, ports, Services; both nodes follow as soon as a file is written',
+      '  # change the objects: more or fewer endpoints, ports, Services; both nodes follow as soon as a file is written',
     ),
     `  \${EDITOR:-vi} ${manifests}/web.yaml`,
     '',
