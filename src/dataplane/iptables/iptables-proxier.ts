@@ -8,7 +8,7 @@ import type { Proxier, SyncReport } from '../proxier.ts';
 import { findMissingJumps } from './base-chain-jumps.ts';
 import { CanaryMonitor } from './canary-monitor.ts';
 import { hasPlainName } from './chain-decisions.ts';
-import { cleanupIptables } from './cleanup.ts';
+import { chainsPerBlock, cleanupIptables } from './cleanup.ts';
 import { findCulprits } from './culprits.ts';
 import { ForeignChangeWatch } from './foreign-change-watch.ts';
 import type { WatchForeignChanges } from './foreign-changes.ts';
@@ -25,6 +25,7 @@ import {
   ruleContext,
 } from './rule-context.ts';
 import { type IptablesRuleCounts, ruleCounts } from './rule-counts.ts';
+import { refusedNodePortAddresses } from './static-rules.ts';
 import { type BaseChainJump, FIREWALL_CHAIN } from './top-level-chains.ts';
 
 /** What this mode is told besides the plan. */
@@ -149,6 +150,11 @@ export class IptablesProxier implements Proxier {
     let endpoints = 0;
     for (const port of plan.servicePorts.values()) endpoints += port.endpoints.length;
     const context = this.#context(plan.settings, endpoints);
+    const refused = refusedNodePortAddresses(context);
+    if (refused.length > 0)
+      this.#dependencies.logger.warn('node ports are not served on loopback addresses', {
+        addresses: refused,
+      });
     // The other shared chains are declared in what is written; this one only where it gets a rule.
     if (missingJumps.some((jump) => jump.to === FIREWALL_CHAIN) && !context.localhostNodePorts)
       await this.#iptables.createChain('filter', FIREWALL_CHAIN);
@@ -193,6 +199,7 @@ export class IptablesProxier implements Proxier {
       context,
       changes,
       maxEdits: this.#iptables.backend === 'legacy' ? 0 : MAX_EDITS,
+      chainsPerBlock: chainsPerBlock(this.#iptables),
     });
     try {
       if (output.segments.length > 0) await this.#iptables.restore(textOf(output.segments));

@@ -1,7 +1,7 @@
 import { type PolicyChain, policyChains } from './policy-chains.ts';
 import { countLines, type ProgrammedPort } from './programmed-port.ts';
 import type { ProgrammedState } from './programmed-state.ts';
-import { chainLine, deletions, frontendChainRules, type Segment } from './restore-input.ts';
+import { chainLine, deletionBlocks, deletions, frontendChainRules, type Segment } from './restore-input.ts';
 import type { RuleContext } from './rule-context.ts';
 import { nodePortDispatchRules } from './static-rules.ts';
 import { type FrontendChain, frontendChainKeys, frontendChains } from './top-level-chains.ts';
@@ -24,6 +24,8 @@ export interface PartialInput {
    * writes anew.
    */
   readonly maxEdits: number;
+  /** Most chains in one transaction of the nat table. */
+  readonly chainsPerBlock: number;
 }
 
 export interface PartialOutput {
@@ -34,55 +36,83 @@ export interface PartialOutput {
   readonly deletedChains: number;
 }
 
-/** The input of a partial sync. No segments where nothing changes in the kernel. */
+/**
+ * The input of a partial sync; no segments where nothing changes in the kernel. Above `chainsPerBlock` chains it is cut
+ * into transactions as in {@link fullInput}.
+ */
 export function partialInput(input: PartialInput): PartialOutput {
-  const { declarations, rules, stale, count } = ownChainChanges(input.changes);
+  const own = input.changes.map(ownChainChanges);
+  const declared = own.reduce((sum, change) => sum + change.declared.length, 0);
+  const stale = own.flatMap((change) => change.stale);
   const filter = sharedChainChanges(input, 'filter');
   const nat = sharedChainChanges(input, 'nat');
-  const segments: Segment[] = [];
-  if (filter.segments.length > 0)
-    segments.push({ text: '*filter\n' }, ...filter.segments, { text: 'COMMIT\n' });
-  if (nat.segments.length > 0 || declarations.length > 0 || stale.length > 0) {
-    segments.push({ text: '*nat\n' }, ...declarations, ...rules, ...nat.segments);
-    segments.push(...deletions(stale), { text: 'COMMIT\n' });
+  const segments = transaction('filter', filter.segments);
+  if (declared + stale.length <= input.chainsPerBlock) {
+    const declarations = own.map(({ key, declared: names }) => declarationsOf(key, names));
+    const rules = own.map(({ key, rules: text }) => ({ owner: key, text }));
+    const flushed = { text: stale.map(chainLine).join('') };
+    const parts = [...declarations, flushed, ...rules, ...nat.segments, ...deletions(stale)];
+    segments.push(...transaction('nat', parts));
+  } else {
+    segments.push(...ownChainBlocks(own, input.chainsPerBlock));
+    segments.push(...transaction('nat', nat.segments));
+    segments.push(...deletionBlocks('nat', stale, input.chainsPerBlock, new Set()));
   }
+  const ownRules = own.reduce((sum, change) => sum + countLines(change.rules), 0);
   return {
     segments,
-    written: { filter: filter.rules, nat: nat.rules + count },
+    written: { filter: filter.rules, nat: nat.rules + ownRules },
     deletedChains: stale.length,
   };
 }
 
-/** The chains of changed ServicePorts: those that differ are written, those that are gone are flushed and deleted. */
-function ownChainChanges(changes: readonly PortChange[]): {
-  declarations: Segment[];
-  rules: Segment[];
-  stale: string[];
-  count: number;
-} {
-  const declarations: Segment[] = [];
-  const rules: Segment[] = [];
-  const stale: string[] = [];
-  let count = 0;
-  for (const { key, before, after } of changes) {
-    const old = new Map(chainsOf(before).map((chain) => [chain.name, chain]));
-    let declared = '';
-    let text = '';
-    for (const chain of chainsOf(after)) {
-      const was = old.get(chain.name);
-      old.delete(chain.name);
-      if (was?.rules === chain.rules && was.masquerade === chain.masquerade) continue;
-      declared += chainLine(chain.name);
-      text += chain.masquerade + chain.rules;
-    }
-    stale.push(...old.keys());
-    if (declared === '') continue;
-    declarations.push({ owner: key, text: declared });
-    rules.push({ owner: key, text });
-    count += countLines(text);
+/** What becomes of the chains of one ServicePort. */
+interface OwnChainChanges {
+  readonly key: string;
+  /** Chains that are new or differ. */
+  readonly declared: readonly string[];
+  /** Their rules. */
+  readonly rules: string;
+  /** Chains that are gone. */
+  readonly stale: readonly string[];
+}
+
+function ownChainChanges({ key, before, after }: PortChange): OwnChainChanges {
+  const old = new Map(chainsOf(before).map((chain) => [chain.name, chain]));
+  const declared: string[] = [];
+  let rules = '';
+  for (const chain of chainsOf(after)) {
+    const was = old.get(chain.name);
+    old.delete(chain.name);
+    if (was?.rules === chain.rules && was.masquerade === chain.masquerade) continue;
+    declared.push(chain.name);
+    rules += chain.masquerade + chain.rules;
   }
-  if (stale.length > 0) declarations.push({ text: stale.map(chainLine).join('') });
-  return { declarations, rules, stale, count };
+  return { key, declared, rules, stale: [...old.keys()] };
+}
+
+function* ownChainBlocks(changes: readonly OwnChainChanges[], chainsPerBlock: number): Generator<Segment> {
+  let block: Segment[] = [];
+  let chains = 0;
+  for (const { key, declared, rules } of changes) {
+    if (chains > 0 && chains + declared.length > chainsPerBlock) {
+      yield* transaction('nat', block);
+      block = [];
+      chains = 0;
+    }
+    chains += declared.length;
+    block.push(declarationsOf(key, declared), { owner: key, text: rules });
+  }
+  yield* transaction('nat', block);
+}
+
+function declarationsOf(owner: string, chains: readonly string[]): Segment {
+  return { owner, text: chains.map(chainLine).join('') };
+}
+
+function transaction(table: 'filter' | 'nat', parts: readonly Segment[]): Segment[] {
+  const filled = parts.filter((segment) => segment.text !== '');
+  return filled.length === 0 ? [] : [{ text: `*${table}\n` }, ...filled, { text: 'COMMIT\n' }];
 }
 
 function chainsOf(port: ProgrammedPort | undefined): readonly PolicyChain[] {

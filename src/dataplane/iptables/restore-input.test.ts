@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { partialInput } from './partial-input.ts';
 import { programPort } from './programmed-port.ts';
 import { ProgrammedState } from './programmed-state.ts';
 import { deletionBlocks, fullInput, textOf } from './restore-input.ts';
@@ -51,6 +52,42 @@ test('cut into many transactions the input has the same effect, over rules of an
   expect(text.match(/^COMMIT/gm)!.length).toBeGreaterThan(8);
   await iptables.restore(textOf(input(3)));
   expect(iptables.dump()).toBe(whole.dump());
+});
+
+test('cut into many transactions a partial sync has the same effect', async () => {
+  const build = (shift: number) => {
+    const cluster = new TestCluster();
+    for (let service = 0; service < 6; service++) {
+      const shape = (service + shift) % 5;
+      applyChange(cluster, { service, what: { kind: 'service', shape, affinity: false, local: shift } });
+      applyChange(cluster, { service, what: { kind: 'slice', endpoints: [1, 2 + shift, 5], here: 1 } });
+    }
+    return cluster;
+  };
+  const before = build(0);
+  const after = build(1);
+  const context = ruleContext(before.settings, {
+    randomFully: true,
+    conntrackTcpBeLiberal: false,
+    counters: new Set(),
+    endpointComments: true,
+  });
+  const iptables = await synced(before);
+  const state = new ProgrammedState();
+  const old = before.plan().servicePorts;
+  const changes = [...after.plan().servicePorts].map(([key, plan]) => {
+    const port = programPort(plan, context);
+    state.set(key, port);
+    return { key, before: programPort(old.get(key)!, context), after: port };
+  });
+  const output = partialInput({ state, context, changes, maxEdits: 0, chainsPerBlock: 4 });
+  const text = [...textOf(output.segments)].join('');
+  expect(text.match(/^COMMIT/gm)!.length).toBeGreaterThan(8);
+  expect(text.match(/^-[AX]/gm)!.length).toBe(
+    output.written.filter + output.written.nat + output.deletedChains,
+  );
+  await iptables.restore(textOf(output.segments));
+  expect(iptables.dump()).toBe((await synced(after)).dump());
 });
 
 test('chains are deleted before those they lead to', async () => {

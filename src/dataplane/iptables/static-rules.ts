@@ -38,13 +38,20 @@ export function masqueradeRules(context: RuleContext): string {
   );
 }
 
+/** Chosen addresses that cannot take node-port traffic: loopback, unless that is supported and asked for. */
+export function refusedNodePortAddresses(context: RuleContext): readonly string[] {
+  if (context.nodePortAddresses === 'all' || context.localhostNodePorts) return [];
+  return context.nodePortAddresses.filter(isLoopback);
+}
+
 /** Leads to node ports what is addressed to this node; the end of nat KUBE-SERVICES. */
 export function nodePortDispatchRules(context: RuleContext): string {
   const rule = (match: string) =>
     `-A KUBE-SERVICES -m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain" ${match} -j KUBE-NODEPORTS\n`;
   if (context.nodePortAddresses !== 'all') {
+    const refused = refusedNodePortAddresses(context);
     return context.nodePortAddresses
-      .filter((ip) => context.localhostNodePorts || !isLoopback(ip))
+      .filter((ip) => !refused.includes(ip))
       .map((ip) => rule(`-d ${ip}`))
       .join('');
   }
