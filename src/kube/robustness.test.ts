@@ -44,7 +44,7 @@ describe('hostile input ends in a DecodeError or a result', () => {
         }
         survives(() => decodeStatus(decodeEnvelope(new WireReader(body)).raw));
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -68,7 +68,7 @@ describe('hostile input ends in a DecodeError or a result', () => {
           survives(() => decodeList(kinds[index]!, encoding, body, 97));
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
