@@ -209,6 +209,16 @@ describe('what counts as a change', () => {
   });
 });
 
+test('pending slices are counted once each', () => {
+  const { cache } = newCache();
+  cache.update(slice({ name: 's1', endpoints: [endpoint('10.0.1.1')] }));
+  cache.update(slice({ name: 's1', endpoints: [] }));
+  cache.update(slice({ name: 's2' }));
+  expect(cache.pendingCount).toBe(2);
+  cache.checkout();
+  expect(cache.pendingCount).toBe(0);
+});
+
 test('addresses of the wrong family are left out alone and named once', () => {
   const { cache, problems, strings } = newCache();
   cache.update(

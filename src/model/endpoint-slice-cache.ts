@@ -31,6 +31,7 @@ export class EndpointSliceCache {
   readonly #applied = new Map<string, readonly SliceEntry[]>();
   /** Service → slice name → new state, `undefined` for a slice that is gone. */
   readonly #pending = new Map<string, Map<string, SliceEntry | undefined>>();
+  #pendingCount = 0;
   /** Slice (`namespace/name`) → Service that its label names, and those that it named before, which are few. */
   readonly #owner = new Map<string, string>();
   readonly #formerOwners = new Map<string, readonly string[]>();
@@ -88,9 +89,7 @@ export class EndpointSliceCache {
 
   /** Number of slices with a pending change. */
   get pendingCount(): number {
-    let count = 0;
-    for (const slices of this.#pending.values()) count += slices.size;
-    return count;
+    return this.#pendingCount;
   }
 
   /** Takes all pending changes over and returns the Services they belong to (spec A.2.2, A.2.4). */
@@ -106,6 +105,7 @@ export class EndpointSliceCache {
       changes.set(service, { hasUdp: before.some(servesUdp) || after.some(servesUdp) });
     }
     this.#pending.clear();
+    this.#pendingCount = 0;
     return changes;
   }
 
@@ -168,9 +168,10 @@ export class EndpointSliceCache {
   }
 
   #note(service: string, name: string, slice: SliceEntry | undefined): void {
-    const pending = this.#pending.get(service);
-    if (pending === undefined) this.#pending.set(service, new Map([[name, slice]]));
-    else pending.set(name, slice);
+    const pending = this.#pending.get(service) ?? new Map<string, SliceEntry | undefined>();
+    this.#pending.set(service, pending);
+    if (!pending.has(name)) this.#pendingCount++;
+    pending.set(name, slice);
   }
 }
 
