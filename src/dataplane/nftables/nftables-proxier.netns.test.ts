@@ -132,6 +132,21 @@ describe.each(families)('a full sync, %s', (family) => {
   });
 });
 
+test('settings that change nothing but the rules, and empty sets, are taken by the kernel', async () => {
+  const table = new TestTable(sampleCluster('ip'), kernel);
+  for (const fields of [
+    { nodePortAddresses: [] },
+    { localTraffic: { kind: 'cidr', cidr: '0.0.0.0/0' } },
+    { localTraffic: { kind: 'bridgeInterface', name: 'a-bridge-of-15b' } },
+    { masqueradeMark: 0x8000_0000, nodePortAddresses: 'all' },
+    { serviceCIDRs: [], masqueradeAll: true },
+  ] as const) {
+    table.cluster.change(fields);
+    await table.fullSync();
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  }
+});
+
 describe('affinity', () => {
   const sticky = (timeout: number): ServiceFields => ({
     clusterIP: '172.30.0.41',

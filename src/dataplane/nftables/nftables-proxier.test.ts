@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ENOENT } from '../../kernel/native/errno.ts';
+import { elementText } from '../../kernel/nftables/element-text.ts';
 import { isNotFound } from '../../kernel/nftables/nftables-error.ts';
+import type { SetListing } from '../../kernel/nftables/table-listing.ts';
 import type { Operation } from '../../kernel/nftables/transaction.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
 import type { ServiceFields } from '../../model/testing/objects.ts';
@@ -115,6 +117,43 @@ describe('full sync', () => {
     table.kernel.commit(upstreamTable('ip'));
     await table.fullSync();
     expect(table.describe()).toMatch(new RegExp(`timeout 1m\\n\\t\\telements = {\\n\\t\\t\\t${client}`));
+  });
+});
+
+describe('node port addresses', () => {
+  const addresses = async (cluster: TestCluster) => {
+    const listed = (await fullySynced(cluster)).listing().sets.get('nodeport-ips');
+    return listed && describeElements(listed);
+  };
+  const describeElements = ({ set, rows }: SetListing) =>
+    Array.from({ length: rows!.count }, (_, row) => elementText(set, rows!, row));
+
+  test('are in a set of their own, loopback addresses left out (spec A13)', async () => {
+    const v4 = new TestCluster({
+      nodePortAddresses: ['127.0.0.1', '127.1.2.3', '192.168.0.2', '192.168.1.2'],
+    });
+    expect(await addresses(v4)).toEqual(['192.168.0.2', '192.168.1.2']);
+    const v6 = new TestCluster({
+      family: 'IPv6',
+      localTraffic: { kind: 'none' },
+      serviceCIDRs: [],
+      nodePortAddresses: ['::1', '2001:db8::2'],
+    });
+    expect(await addresses(v6)).toEqual(['2001:db8::2']);
+  });
+
+  test('may be none at all', async () => {
+    expect(await addresses(new TestCluster({ nodePortAddresses: [] }))).toEqual([]);
+  });
+
+  test('that come and go with settings take effect with the next full sync', async () => {
+    const table = await fullySynced(clusterOf(balanced, pods(2)));
+    expect(table.listing().sets.has('nodeport-ips')).toBe(false);
+    for (const nodePortAddresses of [['192.168.0.2'], ['192.168.0.3'], 'all'] as const) {
+      table.cluster.change({ nodePortAddresses });
+      await table.fullSync();
+      expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+    }
   });
 });
 
