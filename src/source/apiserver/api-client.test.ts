@@ -301,15 +301,32 @@ describe('401', () => {
 describe('connections', () => {
   beforeEach(() => serve());
 
-  test('one connection serves requests in turn; one that the server has closed is replaced without an error', async () => {
+  test('one connection serves requests in turn', async () => {
     connect();
     await get();
     await get();
     expect(server.connections).toBe(1);
-    for (let i = 0; i < 20; i++) {
-      server.cut();
-      expect(await get()).toBe('fine');
-    }
+    server.cut();
+    expect(await get()).toBe('fine');
+  });
+
+  test('a kept connection that the server closes just then is replaced; a new one is not', async () => {
+    connect();
+    const used = new Set<unknown>();
+    server.answer((response, request) => {
+      const { socket } = response;
+      if (used.has(socket) || request.path === '/never') socket?.resetAndDestroy();
+      else response.end('fine');
+      used.add(socket);
+    });
+    expect(await get()).toBe('fine');
+    expect(await get()).toBe('fine');
+    expect(used.size).toBe(2);
+    server.cut();
+    await waitUntil(() => server.connections === 0);
+    server.requests.length = 0;
+    expect((await failure(get('/never'))).code).toBe('API_CONNECTION');
+    expect(server.requests.length).toBe(1);
   });
 
   test('a body that is not read to its end does not block the next request', async () => {
