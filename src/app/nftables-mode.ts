@@ -5,7 +5,7 @@ import type { NftablesKernel } from '../dataplane/nftables/nftables-kernel.ts';
 import { NftablesProxier } from '../dataplane/nftables/nftables-proxier.ts';
 import type { Proxier } from '../dataplane/proxier.ts';
 import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
-import { probeNftables, requireFeatures } from '../kernel/nftables/probe.ts';
+import { type ProbedKernel, probeNftables, requireFeatures } from '../kernel/nftables/probe.ts';
 import { watchForeignEdits } from './foreign-edits.ts';
 import type { ModeDependencies, OpenMode } from './modes.ts';
 
@@ -37,10 +37,7 @@ export function openNftablesMode(families: readonly IpFamily[], dependencies: Mo
  * Before anything has been committed a refusal mostly means that the kernel lacks something: finds out what, and throws
  * that instead (NFT_FEATURE_MISSING). Asking at every start would delay it by hundreds of milliseconds.
  */
-export function explainingFirstFailure(
-  kernel: NftablesKernel,
-  connection: NftablesConnection,
-): NftablesKernel {
+export function explainingFirstFailure(kernel: NftablesKernel, probed: ProbedKernel): NftablesKernel {
   let hasCommitted = false;
   return {
     listNames: (family, table) => kernel.listNames(family, table),
@@ -51,7 +48,7 @@ export function explainingFirstFailure(
         hasCommitted = true;
         return size;
       } catch (error) {
-        if (!hasCommitted) requireFeatures(probeNftables(connection, transaction.family));
+        if (!hasCommitted) requireFeatures(probeNftables(probed, transaction.family));
         throw error;
       }
     },
