@@ -109,10 +109,10 @@ test('a new ServiceCIDR counts at once: unallocated addresses in it are dropped'
       /ip daddr (\{[^}]*\}|\S+) drop/,
     )?.[1];
   expect(await dropped()).toBe('10.96.0.0/16');
-  await bed.api.apply(serviceCIDR('more', ['10.97.0.0/24']));
+  await bed.api.apply(serviceCIDR('more', ['10.98.0.0/24']));
   const took = await waitUntil(
-    '10.97.0.0/24',
-    async () => (await dropped())?.includes('10.97.0.0/24') === true,
+    '10.98.0.0/24',
+    async () => (await dropped())?.includes('10.98.0.0/24') === true,
   );
   expect(took).toBeLessThan(atOnce);
   await bed.api.delete('ServiceCIDR', 'more', '');
