@@ -13,11 +13,11 @@ import { silentLogger } from '../../base/logger.ts';
 import { type Iptables, openIptables } from '../../kernel/iptables/iptables.ts';
 import type { IptablesBackend } from '../../kernel/iptables/iptables-version.ts';
 import { processRunner, type RunProgram } from '../../kernel/iptables/run-program.ts';
+import { TestCluster } from '../testing/test-cluster.ts';
 import { chooseIptables } from './choose-iptables.ts';
 import { cleanupIptables } from './cleanup.ts';
 import { type IptablesOptions, IptablesProxier } from './iptables-proxier.ts';
 import { applyChange, randomChange } from './testing/random-changes.ts';
-import { TestCluster } from './testing/test-cluster.ts';
 
 const golden = (name: string) => readFileSync(new URL(`testdata/${name}`, import.meta.url), 'utf8');
 const program = (name: string) => fileURLToPath(new URL(`testing/${name}`, import.meta.url));

@@ -3,12 +3,12 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { iptablesFailure } from '../../kernel/iptables/iptables-error.ts';
 import type { Endpoint } from '../../model/endpoint.ts';
 import type { ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
+import { TestCluster } from '../testing/test-cluster.ts';
 import type { RulesetChange } from './foreign-changes.ts';
 import type { SetAside } from './iptables-proxier.ts';
 import { FakeIptables } from './testing/fake-iptables.ts';
 import { applyChange, randomChange } from './testing/random-changes.ts';
 import { synced, testProxier } from './testing/synced.ts';
-import { TestCluster } from './testing/test-cluster.ts';
 import { baseChainJumps, jumpText } from './top-level-chains.ts';
 
 const closers: (() => void)[] = [];
@@ -276,6 +276,10 @@ describe('one bad object', () => {
     const second = await sync();
     expect(second.kind).toBe('partial');
     expect([...second.setAside.keys()]).toEqual(['ns/a:p80/TCP']);
+    // Touched, but what would be written is what was refused.
+    changing.slice('ns/a', { p80: '80', other: '81' }, ['10.9.9.9']);
+    expect((await sync()).kind).toBe('partial');
+    expect(proxier.failures.partialSyncs).toBe(1);
     changing.slice('ns/a', { p80: '80' }, ['10.0.1.9']);
     const third = await sync();
     expect(third.kind).toBe('partial');
@@ -327,6 +331,8 @@ describe('changes by somebody else', () => {
     await clock.advance(30_000);
     expect(reasons).toEqual([]);
     iptables.flush('nat');
+    await clock.advance(500);
+    expect(reasons).toEqual([]);
     iptables.flush('filter');
     await clock.advance(200);
     expect(reasons).toEqual(['tables were flushed']);

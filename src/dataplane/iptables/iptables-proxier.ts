@@ -14,9 +14,9 @@ import { ForeignChangeWatch } from './foreign-change-watch.ts';
 import type { WatchForeignChanges } from './foreign-changes.ts';
 import { BAD_NAME, type FullSyncResult, fullSync } from './full-sync.ts';
 import { type PortChange, partialInput } from './partial-input.ts';
-import { programPort } from './programmed-port.ts';
+import { type ProgrammedPort, programPort } from './programmed-port.ts';
 import type { ProgrammedState } from './programmed-state.ts';
-import { textOf } from './restore-input.ts';
+import { allRules, textOf } from './restore-input.ts';
 import {
   ctInvalidCounter,
   LARGE_CLUSTER_ENDPOINTS,
@@ -92,8 +92,8 @@ export class IptablesProxier implements Proxier {
   /** What the last successful sync left; `undefined` where that is not known. */
   #state: ProgrammedState | undefined;
   #counters: ReadonlySet<string> = new Set();
-  /** Plans that were refused, with the reason. */
-  #setAside = new Map<string, { readonly plan: ServicePortPlan | undefined; readonly reason: string }>();
+  /** What was refused, by key of the ServicePort, and why. */
+  #setAside = new Map<string, { readonly rules: string; readonly reason: string }>();
   #hasSynced = false;
   #restoreFailures = 0;
   #partialFailures = 0;
@@ -176,7 +176,7 @@ export class IptablesProxier implements Proxier {
     result: FullSyncResult,
   ): IptablesSyncReport {
     const { state } = result;
-    this.#replaceSetAside(plan, result.setAside);
+    this.#replaceSetAside(plan, context, result.setAside);
     const rules = ruleCounts(state, context);
     const repaired =
       this.#hasSynced && missingJumps.length > 0
@@ -235,7 +235,8 @@ export class IptablesProxier implements Proxier {
     for (const change of diff) {
       const key = (change.before ?? change.after)!.key;
       const before = state.get(key);
-      const after = this.#isWanted(key, change.after) ? programPort(change.after, context) : undefined;
+      const after = change.after === undefined ? undefined : this.#wanted(change.after, context);
+      if (change.after === undefined) this.#setAside.delete(key);
       if (before === undefined && after === undefined) continue;
       state.set(key, after);
       changes.push({ key, before, after });
@@ -243,26 +244,34 @@ export class IptablesProxier implements Proxier {
     return { context, changes };
   }
 
-  /** A plan that was refused is not tried again before it changes. */
-  #isWanted(key: string, plan: ServicePortPlan | undefined): plan is ServicePortPlan {
+  /** A ServicePort that was refused is not tried again as long as its rules are the same. */
+  #wanted(plan: ServicePortPlan, context: RuleContext): ProgrammedPort | undefined {
+    const { key } = plan;
+    if (!hasPlainName(plan)) {
+      this.#setAsideOne(key, '', BAD_NAME);
+      return undefined;
+    }
+    const port = programPort(plan, context);
     const refused = this.#setAside.get(key);
-    if (plan !== undefined && refused?.plan === plan) return false;
+    if (refused === undefined) return port;
+    if (refused.rules === allRules(port)) return undefined;
     this.#setAside.delete(key);
-    if (plan === undefined) return false;
-    if (hasPlainName(plan)) return true;
-    this.#setAside.set(key, { plan, reason: BAD_NAME });
-    this.#options.onSetAside?.({ servicePort: key, reason: BAD_NAME });
-    return false;
+    return port;
   }
 
-  #replaceSetAside(plan: ProxyPlan, reasons: ReadonlyMap<string, string>): void {
-    const known = this.#setAside;
-    this.#setAside = new Map();
+  #replaceSetAside(plan: ProxyPlan, context: RuleContext, reasons: ReadonlyMap<string, string>): void {
+    for (const key of this.#setAside.keys()) if (!reasons.has(key)) this.#setAside.delete(key);
     for (const [key, reason] of reasons) {
       const refused = plan.servicePorts.get(key);
-      this.#setAside.set(key, { plan: refused, reason });
-      if (known.get(key)?.plan !== refused) this.#options.onSetAside?.({ servicePort: key, reason });
+      if (refused === undefined) this.#setAside.delete(key);
+      else this.#setAsideOne(key, reason === BAD_NAME ? '' : allRules(programPort(refused, context)), reason);
     }
+  }
+
+  #setAsideOne(key: string, rules: string, reason: string): void {
+    const known = this.#setAside.get(key);
+    this.#setAside.set(key, { rules, reason });
+    if (known?.rules !== rules) this.#options.onSetAside?.({ servicePort: key, reason });
   }
 
   #context(settings: PlanSettings, endpoints: number): RuleContext {

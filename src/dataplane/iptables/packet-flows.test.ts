@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { PlanSettings } from '../../plan/plan-settings.ts';
+import { TestCluster } from '../testing/test-cluster.ts';
 import type { FakeIptables } from './testing/fake-iptables.ts';
 import { type Packet, tracePacket } from './testing/packet-tracer.ts';
 import { allCounters, synced } from './testing/synced.ts';
-import { TestCluster } from './testing/test-cluster.ts';
 
 const POD = '10.0.0.2';
 const POD2 = '10.180.0.2';

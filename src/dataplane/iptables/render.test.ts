@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { endpoint, slice } from '../../model/testing/objects.ts';
+import { TestCluster } from '../testing/test-cluster.ts';
 import { chainLine } from './restore-input.ts';
 import { FakeIptables } from './testing/fake-iptables.ts';
 import { allCounters, synced, testProxier } from './testing/synced.ts';
-import { TestCluster } from './testing/test-cluster.ts';
 
 const golden = (name: string) => readFileSync(new URL(`testdata/${name}`, import.meta.url), 'utf8');
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { TestCluster } from '../testing/test-cluster.ts';
 import { partialInput } from './partial-input.ts';
 import { programPort } from './programmed-port.ts';
 import { ProgrammedState } from './programmed-state.ts';
@@ -7,7 +8,6 @@ import { ruleContext } from './rule-context.ts';
 import { FakeIptables } from './testing/fake-iptables.ts';
 import { applyChange } from './testing/random-changes.ts';
 import { synced } from './testing/synced.ts';
-import { TestCluster } from './testing/test-cluster.ts';
 
 test('cut into many transactions the input has the same effect, over rules of another time', async () => {
   const cluster = new TestCluster();

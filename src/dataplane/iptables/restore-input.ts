@@ -159,6 +159,11 @@ export function policyRules({ plan, decisions, context }: ProgrammedPort): strin
   return text;
 }
 
+/** All rules of one ServicePort. */
+export function allRules(port: ProgrammedPort): string {
+  return filterRules(port) + natFrontends(port) + policyRules(port);
+}
+
 /** The whole content of one shared chain, without its chain line. */
 export function* frontendChainRules(state: ProgrammedState, chain: FrontendChain): Generator<Segment> {
   for (const [owner, port] of state.inOrder()) {

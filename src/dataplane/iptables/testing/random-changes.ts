@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { TestCluster } from './test-cluster.ts';
+import type { TestCluster } from '../../testing/test-cluster.ts';
 
 /** A change of one of a handful of Services, as text that a failing property can print. */
 export interface RandomChange {

@@ -1,12 +1,12 @@
 import { silentLogger } from '../../../base/logger.ts';
 import { FakeClock } from '../../../base/testing/fake-clock.ts';
+import type { TestCluster } from '../../testing/test-cluster.ts';
 import {
   type IptablesOptions,
   IptablesProxier,
   type IptablesProxierDependencies,
 } from '../iptables-proxier.ts';
 import { FakeIptables } from './fake-iptables.ts';
-import type { TestCluster } from './test-cluster.ts';
 
 export const allCounters = async (names: readonly string[]) => new Set(names);
 
