@@ -5,24 +5,43 @@ import type { Logger } from '../base/logger.ts';
 import type { ProxyMode } from '../config/proxy-configuration.ts';
 import { cleanupIptables } from '../dataplane/iptables/cleanup.ts';
 import { TABLE } from '../dataplane/nftables/names.ts';
-import { openIptables } from '../kernel/iptables/iptables.ts';
+import { type Iptables, openIptables } from '../kernel/iptables/iptables.ts';
+import { isLockHeld, isNotInstalled } from '../kernel/iptables/iptables-error.ts';
+import type { IptablesBackend } from '../kernel/iptables/iptables-version.ts';
 import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
 import { Transaction } from '../kernel/nftables/transaction.ts';
+import type { OpenMode } from './modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 const NFT_FAMILY = { IPv4: 'ip', IPv6: 'ip6' } as const;
 
+/** The xtables lock is waited for this often, five seconds each time. */
+const LOCK_ATTEMPTS = 60;
+
 /**
  * Removes what the other modes left in one family, once this mode has taken over: connections never meet a node
- * without rules. What cannot be removed is logged (operations 3.5). Never rejects.
+ * without rules. While others hold the lock of iptables it is tried again. What cannot be removed is logged
+ * (operations 3.5). Never rejects.
  */
-export async function removeOtherModes(mode: ProxyMode, family: IpFamily, logger: Logger): Promise<void> {
-  const errors = mode === 'nftables' ? await removeIptables(family, logger) : removeNftables(family);
-  for (const error of errors) {
-    logger.warn('Leftovers of another mode could not be removed', {
-      ipFamily: family,
-      error: describeError(error),
-    });
+export async function removeOtherModes(
+  mode: ProxyMode,
+  family: IpFamily,
+  logger: Logger,
+  removeLeftovers: OpenMode['removeLeftovers'],
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const errors =
+      mode === 'nftables'
+        ? await removeIptables(family, logger)
+        : [...removeNftables(family), ...((await removeLeftovers?.(family)) ?? [])];
+    if (errors.some(isLockHeld) && attempt < LOCK_ATTEMPTS) continue;
+    for (const error of errors) {
+      logger.warn('Leftovers of another mode could not be removed', {
+        ipFamily: family,
+        error: describeError(error),
+      });
+    }
+    return;
   }
 }
 
@@ -63,17 +82,27 @@ async function removeIptables(family: IpFamily, logger: Logger): Promise<readonl
     // Asking the programs would make the kernel load what is not in use.
     if (!(backend === 'nft' ? hasNftTables(family) : hasLegacyTables(family))) continue;
     try {
-      const iptables = await openIptables({ family, backend });
-      errors.push(...(await cleanupIptables(iptables, logger)));
+      const iptables = await openBackend(family, backend);
+      if (iptables !== undefined) errors.push(...(await cleanupIptables(iptables, logger)));
+      else logger.verbose(2, 'There is no iptables to clean up with', { ipFamily: family, backend });
     } catch (error) {
-      logger.verbose(2, 'iptables is not there to be cleaned up', {
-        ipFamily: family,
-        backend,
-        error: describeError(error),
-      });
+      errors.push(error);
     }
   }
   return errors;
+}
+
+/** Programs that name their back-end, or else the plain ones where theirs is this one. */
+async function openBackend(family: IpFamily, backend: IptablesBackend): Promise<Iptables | undefined> {
+  for (const options of [{ family, backend }, { family }]) {
+    try {
+      const iptables = await openIptables(options);
+      if (iptables.backend === backend) return iptables;
+    } catch (error) {
+      if (!isNotInstalled(error)) throw error;
+    }
+  }
+  return undefined;
 }
 
 /** Whether iptables' tables on the nft back-end hold a chain of kube-proxy. */

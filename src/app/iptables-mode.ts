@@ -2,10 +2,12 @@ import { describeError } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
+import { type ChosenIptables, chooseIptables } from '../dataplane/iptables/choose-iptables.ts';
+import { cleanupIptables } from '../dataplane/iptables/cleanup.ts';
 import type { RulesetChange, WatchForeignChanges } from '../dataplane/iptables/foreign-changes.ts';
 import { IptablesProxier, type IptablesSyncReport } from '../dataplane/iptables/iptables-proxier.ts';
 import type { Proxier } from '../dataplane/proxier.ts';
-import { type Iptables, openIptables } from '../kernel/iptables/iptables.ts';
+import type { Iptables } from '../kernel/iptables/iptables.ts';
 import { NETLINK_NETFILTER, openNetlinkSocket } from '../kernel/netlink/netlink-socket.ts';
 import { watchRuleset } from '../kernel/nftables/watch-ruleset.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
@@ -19,8 +21,8 @@ const FAMILY_NUMBERS: Readonly<Record<IpFamily, number>> = { IPv4: 2, IPv6: 10 }
 const TCP_BE_LIBERAL = '/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal';
 
 /**
- * Opens the iptables mode for the families whose iptables works (operations 3.4). Throws AppError where none does, and
- * IptablesError where the programs cannot be run.
+ * Opens the iptables mode for the families whose iptables works (operations 3.4), through the back-end that the host
+ * uses. Throws AppError where none does.
  */
 export async function openIptablesMode(
   config: ProxyConfiguration,
@@ -28,11 +30,10 @@ export async function openIptablesMode(
   dependencies: ModeDependencies,
 ): Promise<OpenMode> {
   const { clock, logger, sysctls, onForeignEdit, onSetAside } = dependencies;
-  const usable: Iptables[] = [];
+  const usable: ChosenIptables[] = [];
   for (const family of families) {
-    const iptables = await openIptables({ family });
-    if (await isUsable(iptables, logger)) usable.push(iptables);
-    else logger.info('No iptables support for this family', { ipFamily: family });
+    const chosen = await choose(family, logger);
+    if (chosen !== undefined) usable.push(chosen);
   }
   if (usable.length === 0) {
     throw new AppError(
@@ -41,7 +42,7 @@ export async function openIptablesMode(
     );
   }
   const proxiers = new Map<IpFamily, Proxier>();
-  for (const iptables of usable) {
+  for (const { iptables, others } of usable) {
     const { family } = iptables;
     const proxier = new IptablesProxier(
       {
@@ -52,6 +53,7 @@ export async function openIptablesMode(
       },
       {
         iptables,
+        otherBackends: others,
         clock,
         logger,
         ...(iptables.backend === 'nft' && { watchForeignChanges: rulesetChanges(family, logger) }),
@@ -61,10 +63,43 @@ export async function openIptablesMode(
   }
   return {
     proxiers,
+    async removeLeftovers(family) {
+      const chosen = usable.find(({ iptables }) => iptables.family === family);
+      const errors: unknown[] = [];
+      for (const iptables of chosen?.withLeftovers ?? []) {
+        try {
+          errors.push(...(await cleanupIptables(iptables, logger)));
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      return errors;
+    },
     close() {
       for (const proxier of proxiers.values()) proxier.close();
     },
   };
+}
+
+/** The iptables of a family, `undefined` where it is not installed or the kernel lacks what it needs. */
+async function choose(family: IpFamily, logger: Logger): Promise<ChosenIptables | undefined> {
+  let chosen: ChosenIptables;
+  try {
+    chosen = await chooseIptables(family, { logger });
+    if (!(await isUsable(chosen.iptables, logger))) throw new Error('the kernel has no table nat');
+  } catch (error) {
+    logger.info('No iptables support for this family', { ipFamily: family, reason: describeError(error) });
+    return undefined;
+  }
+  const { backend } = chosen.iptables;
+  logger.info('Using iptables', { ipFamily: family, backend, because: chosen.reason });
+  for (const other of chosen.withLeftovers) {
+    logger.warn('Another back-end holds rules of kube-proxy as well; they are removed after the first sync', {
+      ipFamily: family,
+      backend: other.backend,
+    });
+  }
+  return chosen;
 }
 
 /** A lock that somebody holds for long says nothing about the kernel: waits for it. */

@@ -22,6 +22,8 @@ export interface ModeDependencies {
 export interface OpenMode {
   /** Families that this mode can serve on this host, with their proxiers. */
   readonly proxiers: ReadonlyMap<IpFamily, Proxier>;
+  /** Removes what this mode has left elsewhere; for when a family is served. Resolves to what could not be removed. */
+  readonly removeLeftovers?: (family: IpFamily) => Promise<readonly unknown[]>;
   close(): void;
 }
 

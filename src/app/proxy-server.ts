@@ -159,7 +159,7 @@ export class ProxyServer {
     await this.#startServers(signal);
     this.#postNodeEvent('Normal', 'Starting', '');
     await Promise.race([this.#networks.whenSynced(), this.#elapsed(SERVICE_CIDRS_WAIT_MS, signal)]);
-    for (const sync of this.#syncs.values()) this.#startFamily(sync, facts, signal);
+    for (const sync of this.#syncs.values()) this.#startFamily(sync, facts, mode, signal);
     this.#followNode(facts);
     this.#closers.push(this.#addresses.onChange(() => this.#updateNodePortAddresses(facts)));
     await ended;
@@ -231,7 +231,7 @@ export class ProxyServer {
     return withCIDRs;
   }
 
-  #startFamily(sync: FamilySync, facts: NodeFacts, signal: AbortSignal): void {
+  #startFamily(sync: FamilySync, facts: NodeFacts, mode: OpenMode, signal: AbortSignal): void {
     const { config, featureGates } = this.#invocation;
     const { family } = sync;
     this.#waitingForSync.add(family);
@@ -254,7 +254,7 @@ export class ProxyServer {
       serviceHealth,
       conntrack: this.#openConntrack(family),
       onFirstSync: () => {
-        void removeOtherModes(config.mode, family, this.#logger);
+        void removeOtherModes(config.mode, family, this.#logger, mode.removeLeftovers);
         this.#waitingForSync.delete(family);
         if (this.#waitingForSync.size === 0) this.#clock.schedule(TIDY_AFTER_MS, tidyUpAfterStart);
       },

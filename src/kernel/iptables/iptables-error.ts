@@ -46,6 +46,11 @@ export function isAbsent(error: unknown): boolean {
   );
 }
 
+/** Whether an error says that the program is not installed, or may not be run. */
+export function isNotInstalled(error: unknown): boolean {
+  return error instanceof IptablesError && error.detail.code === 'IPTABLES_NOT_STARTED';
+}
+
 /** Whether an error says only that another process held the xtables lock for longer than we wait. */
 export function isLockHeld(error: unknown): boolean {
   return error instanceof IptablesError && error.detail.code === 'IPTABLES_LOCK_HELD';
