@@ -2,7 +2,7 @@
 NODE := node_modules/node/bin/node
 VITEST := $(NODE) node_modules/vitest/vitest.mjs run
 MODE ?= nftables
-PACKAGES := iproute2 nftables iptables conntrack ipset procps openssl
+PACKAGES := iproute2 nftables iptables conntrack ipset procps openssl curl
 
 .PHONY: demo test check bench setup packages
 
