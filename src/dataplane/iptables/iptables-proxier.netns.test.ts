@@ -13,10 +13,15 @@ import { silentLogger } from '../../base/logger.ts';
 import { type Iptables, openIptables } from '../../kernel/iptables/iptables.ts';
 import type { IptablesBackend } from '../../kernel/iptables/iptables-version.ts';
 import { processRunner, type RunProgram } from '../../kernel/iptables/run-program.ts';
+import { NfacctConnection } from '../../kernel/nfacct/nfacct-connection.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
 import { chooseIptables } from './choose-iptables.ts';
 import { cleanupIptables } from './cleanup.ts';
-import { type IptablesOptions, IptablesProxier } from './iptables-proxier.ts';
+import {
+  type IptablesOptions,
+  IptablesProxier,
+  type IptablesProxierDependencies,
+} from './iptables-proxier.ts';
 import { applyChange, randomChange } from './testing/random-changes.ts';
 
 const golden = (name: string) => readFileSync(new URL(`testdata/${name}`, import.meta.url), 'utf8');
@@ -33,11 +38,27 @@ function open(
   return openIptables({ family, backend, run });
 }
 
-function proxierOver(iptables: Iptables, options: Partial<IptablesOptions> = {}): IptablesProxier {
+function proxierOver(
+  iptables: Iptables,
+  options: Partial<IptablesOptions> = {},
+  dependencies: Partial<IptablesProxierDependencies> = {},
+): IptablesProxier {
   return new IptablesProxier(
     { conntrackTcpBeLiberal: false, monitorIntervalMs: 3_600_000, ...options },
-    { iptables, clock: systemClock, logger: silentLogger },
+    { iptables, clock: systemClock, logger: silentLogger, ...dependencies },
   );
+}
+
+/** Makes counters in a namespace, as the kernel needs them for rules that count. */
+function countersIn(namespace: Namespace): Pick<IptablesProxierDependencies, 'ensureCounters'> {
+  return {
+    async ensureCounters(names) {
+      const connection = namespace.inside(() => NfacctConnection.open());
+      for (const name of names) connection.ensureCounter(name);
+      connection.close();
+      return new Set(names);
+    },
+  };
 }
 
 /** Tables as saved; counters, comments and canaries left out, rules of shared chains sorted but for the dispatch. */
@@ -89,7 +110,7 @@ describe.each(['nft', 'legacy'] as const)('back-end %s', (backend) => {
         fc.array(fc.array(randomChange, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 }),
         async (syncs) => {
           const cluster = new TestCluster({ localhostNodePorts: true });
-          const proxier = proxierOver(changing);
+          const proxier = proxierOver(changing, {}, countersIn(one));
           await proxier.sync(cluster.plan(), undefined);
           for (const changes of syncs) {
             for (const change of changes) applyChange(cluster, change);
@@ -99,10 +120,11 @@ describe.each(['nft', 'legacy'] as const)('back-end %s', (backend) => {
             expect(report.setAside.size).toBe(0);
           }
           proxier.close();
-          const other = proxierOver(takeover);
+          const other = proxierOver(takeover, {}, countersIn(two));
           await other.sync(cluster.plan(), undefined);
           other.close();
           expect(saved(one, backend)).toBe(saved(two, backend));
+          expect(saved(one, backend)).toMatch(/--nfacct-name +ct_state_invalid_dropped_pkts/);
         },
       ),
       { numRuns: 10 },
