@@ -529,6 +529,17 @@ describe('failures', () => {
     expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
   });
 
+  test('a table that was put to sleep wakes without its old rules, also where base chains are missing', async () => {
+    const table = await fullySynced(clusterOf(plain, pods(2)));
+    const natOutput = { kind: 'chain', name: 'nat-output' } as const;
+    const asleep = { kind: 'table', dormant: true } as const;
+    table.kernel.commit(new Transaction('ip', TABLE).flush(natOutput).delete(natOutput));
+    table.kernel.commit(new Transaction('ip', TABLE).add(asleep));
+    const [wake] = await committedBy(table, () => table.fullSync());
+    expect(String(wake)).toBe('add table ip kube-proxy\nflush table ip kube-proxy\n');
+    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+  });
+
   test('a listing that fails makes the full sync fail', async () => {
     const table = fakeTable(clusterOf(plain, pods(2)));
     const { listNames } = table.kernel;

@@ -82,6 +82,11 @@ export class NftablesProxier implements Proxier {
 
   #fullSync(plan: ProxyPlan): SyncReport {
     const existing = this.#kernel.listNames(this.#family, TABLE);
+    if (existing?.dormant === true) {
+      // The kernel does not wake a table together with new base chains. Old rules must not come to life with it.
+      const table = { kind: 'table' } as const;
+      this.#kernel.commit(new Transaction(this.#family, TABLE).add(table).flush(table));
+    }
     const full = buildFullSync(plan, this.#family, this.#sets, existing);
     const operations = this.#kernel.commit(full.transaction);
     const now = this.#clock.monotonic();

@@ -121,7 +121,7 @@ class BatchEncoder {
     switch (object.kind) {
       case 'table':
         this.#message(nft.NFT_MSG_NEWTABLE, flags, { operation }, 'table', (writer) =>
-          encodeTable(writer, table, object.comment),
+          encodeTable(writer, table, object),
         );
         break;
       case 'chain':

@@ -1,6 +1,5 @@
-import { cutComment } from './comment.ts';
 import { elementText } from './element-text.ts';
-import { chainProperties, ruleText, setProperties } from './object-text.ts';
+import { chainProperties, ruleText, setProperties, tableProperties } from './object-text.ts';
 import type { SetListing, TableListing } from './table-listing.ts';
 
 export interface DescribeOptions {
@@ -18,7 +17,7 @@ export interface DescribeOptions {
 export function describeTable(listing: TableListing | undefined, options: DescribeOptions = {}): string {
   if (listing === undefined) return '';
   const lines = [`table ${listing.family} ${listing.table} {`];
-  if (listing.comment !== undefined) lines.push(`\tcomment "${cutComment(listing.comment)}"`);
+  for (const property of tableProperties(listing)) lines.push(`\t${property}`);
   for (const name of [...listing.sets.keys()].sort()) describeSet(listing.sets.get(name)!, options, lines);
   for (const name of [...listing.chains.keys()].sort()) {
     const { chain, rules } = listing.chains.get(name)!;

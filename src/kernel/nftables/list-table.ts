@@ -6,7 +6,7 @@ import { isNotFound } from '../netlink/netlink-error.ts';
 import * as nft from './constants.ts';
 import { decodeElements } from './element-decoder.ts';
 import { layoutTypes } from './layout.ts';
-import { type DecodedRule, decodeChain, decodeRule, decodeTable } from './object-codec.ts';
+import { type DecodedRule, type DecodedTable, decodeChain, decodeRule, decodeTable } from './object-codec.ts';
 import type { Chain, Family, NftMap, NftSet, Rule } from './objects.ts';
 import { PackedElements } from './packed-elements.ts';
 import { type DecodedSet, decodeSet } from './set-codec.ts';
@@ -31,8 +31,8 @@ export class TableReader {
   }
 
   /** The table itself, or `undefined` when it does not exist. */
-  table(): { readonly name: string; readonly comment?: string } | undefined {
-    let found: { readonly name: string; readonly comment?: string } | undefined;
+  table(): DecodedTable | undefined {
+    let found: DecodedTable | undefined;
     try {
       this.#connection.request(
         {
@@ -156,11 +156,13 @@ export class TableReader {
 
 /** Chains and sets without what they hold, or `undefined` when there is no such table. */
 export function listNames(reader: TableReader): TableNames | undefined {
-  if (reader.table() === undefined) return undefined;
+  const table = reader.table();
+  if (table === undefined) return undefined;
   const sets = reader.sets().filter(({ anonymous }) => !anonymous);
   return tableNames(
     reader.chains(),
     sets.map(({ set }) => set),
+    table.dormant === true,
   );
 }
 
@@ -196,6 +198,7 @@ export function listTable(
     family,
     table: table.name,
     ...(table.comment === undefined ? {} : { comment: table.comment }),
+    ...(table.dormant === undefined ? {} : { dormant: table.dormant }),
     chains,
     sets,
   };

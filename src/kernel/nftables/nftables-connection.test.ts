@@ -205,6 +205,7 @@ describe('listings', () => {
     const { nftables } = connection(kernelOf(transaction, () => 1));
     expect(describeTable(nftables.listTable('ip', 'kube-proxy'))).toBe(wanted());
     expect(nftables.listNames('ip', 'kube-proxy')).toMatchObject({
+      dormant: false,
       chains: ['a'],
       baseChains: new Map(),
       sets: [

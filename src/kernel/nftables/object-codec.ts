@@ -9,21 +9,38 @@ const NF_DROP = 0;
 const NF_ACCEPT = 1;
 
 /** Appends the attributes of NFT_MSG_NEWTABLE. */
-export function encodeTable(writer: AttributeWriter, name: string, comment: string | undefined): void {
+export function encodeTable(
+  writer: AttributeWriter,
+  name: string,
+  { comment, dormant }: { readonly comment?: string; readonly dormant?: boolean },
+): void {
   writer.addString(nft.NFTA_TABLE_NAME, name);
-  writer.addU32be(nft.NFTA_TABLE_FLAGS, 0);
+  writer.addU32be(nft.NFTA_TABLE_FLAGS, dormant === true ? nft.NFT_TABLE_F_DORMANT : 0);
   if (comment !== undefined) writer.addBytes(nft.NFTA_TABLE_USERDATA, commentUserdata(comment));
 }
 
+/** A table as the kernel lists it. */
+export interface DecodedTable {
+  readonly name: string;
+  readonly comment?: string;
+  readonly dormant?: boolean;
+}
+
 /** Reads NFT_MSG_NEWTABLE. */
-export function decodeTable(reader: AttributeReader): { readonly name: string; readonly comment?: string } {
+export function decodeTable(reader: AttributeReader): DecodedTable {
   let name = '';
+  let flags = 0;
   let comment: string | undefined;
   while (reader.next()) {
     if (reader.type === nft.NFTA_TABLE_NAME) name = reader.string();
+    else if (reader.type === nft.NFTA_TABLE_FLAGS) flags = reader.u32be();
     else if (reader.type === nft.NFTA_TABLE_USERDATA) comment = userdataComment(reader.copy());
   }
-  return { name, ...(comment === undefined ? {} : { comment }) };
+  return {
+    name,
+    ...(comment === undefined ? {} : { comment }),
+    ...((flags & nft.NFT_TABLE_F_DORMANT) === 0 ? {} : { dormant: true }),
+  };
 }
 
 /** Appends the attributes of NFT_MSG_NEWCHAIN. */

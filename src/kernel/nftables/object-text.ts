@@ -1,9 +1,17 @@
 import { commentText, cutComment } from './comment.ts';
 import { durationText } from './duration.ts';
 import { layoutTypes } from './layout.ts';
-import type { Chain, Family, Layout, NftMap, NftSet, Rule } from './objects.ts';
+import type { Chain, Family, Layout, NftMap, NftSet, Rule, Table } from './objects.ts';
 import { selectorsText } from './selector/selector-text.ts';
 import { statementsText } from './statement/statement.ts';
+
+/** The lines between the braces of a table's declaration that are about the table itself. */
+export function tableProperties({ comment, dormant }: Pick<Table, 'comment' | 'dormant'>): string[] {
+  const lines: string[] = [];
+  if (dormant === true) lines.push('flags dormant');
+  if (comment !== undefined) lines.push(`comment "${cutComment(comment)}"`);
+  return lines;
+}
 
 /** The lines between the braces of a chain's declaration. */
 export function chainProperties(chain: Chain): string[] {

@@ -16,6 +16,8 @@ export type Family = 'ip' | 'ip6';
 export interface Table {
   readonly kind: 'table';
   readonly comment?: string;
+  /** Its base chains are not hooked in. Adding the table without it wakes it; base chains cannot be added with that. */
+  readonly dormant?: boolean;
 }
 
 /** A chain that is called by rules, or, with `base`, by the network stack. */

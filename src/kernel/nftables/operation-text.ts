@@ -1,6 +1,5 @@
-import { cutComment } from './comment.ts';
 import { elementText } from './element-text.ts';
-import { chainProperties, ruleText, setProperties } from './object-text.ts';
+import { chainProperties, ruleText, setProperties, tableProperties } from './object-text.ts';
 import type { Elements, Family, NftObject, ObjectName } from './objects.ts';
 import type { Operation } from './transaction.ts';
 
@@ -40,10 +39,8 @@ export function elementLines(
 
 function additionLines(verb: 'add' | 'create', object: NftObject, where: string, family: Family): string[] {
   switch (object.kind) {
-    case 'table': {
-      const comment = object.comment === undefined ? [] : [`comment "${cutComment(object.comment)}"`];
-      return [`${verb} table ${where}${block(comment)}`];
-    }
+    case 'table':
+      return [`${verb} table ${where}${block(tableProperties(object))}`];
     case 'chain':
       return [`${verb} chain ${where} ${object.name}${block(chainProperties(object))}`];
     case 'set':

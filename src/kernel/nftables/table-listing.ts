@@ -18,6 +18,7 @@ export interface TableListing {
   readonly family: Family;
   readonly table: string;
   readonly comment?: string;
+  readonly dormant?: boolean;
   readonly chains: ReadonlyMap<string, ChainListing>;
   readonly sets: ReadonlyMap<string, SetListing>;
 }

@@ -5,6 +5,8 @@ import type { BaseChain, Chain, NftMap, NftSet } from './objects.ts';
  * left out.
  */
 export interface TableNames {
+  /** Its base chains are there but not hooked in. */
+  readonly dormant: boolean;
   readonly chains: readonly string[];
   /** Where those among the chains that are base chains are hooked in, by name. */
   readonly baseChains: ReadonlyMap<string, BaseChain>;
@@ -13,8 +15,12 @@ export interface TableNames {
 }
 
 /** The names of these chains and sets. */
-export function tableNames(chains: readonly Chain[], sets: readonly (NftSet | NftMap)[]): TableNames {
+export function tableNames(
+  chains: readonly Chain[],
+  sets: readonly (NftSet | NftMap)[],
+  dormant: boolean,
+): TableNames {
   const baseChains = new Map<string, BaseChain>();
   for (const { name, base } of chains) if (base !== undefined) baseChains.set(name, base);
-  return { chains: chains.map(({ name }) => name), baseChains, sets };
+  return { dormant, chains: chains.map(({ name }) => name), baseChains, sets };
 }

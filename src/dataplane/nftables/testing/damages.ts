@@ -1,9 +1,10 @@
+import type { NftSet } from '../../../kernel/nftables/objects.ts';
 import { PackedElements } from '../../../kernel/nftables/packed-elements.ts';
 import type { Transaction } from '../../../kernel/nftables/transaction.ts';
 import type { TestCluster } from '../../testing/test-cluster.ts';
 import { nftFamily } from '../family-terms.ts';
-import { CHAINS, SETS } from '../names.ts';
-import { endpointBase } from '../private-names.ts';
+import { CHAINS, SETS, TABLE_COMMENT } from '../names.ts';
+import { privateObjects } from '../private-objects.ts';
 
 type Damage = (transaction: Transaction, cluster: TestCluster) => void;
 
@@ -16,6 +17,7 @@ const foreignBase = (name: string, hook: 'prerouting' | 'input', priority: numbe
 
 /** What other programs, older versions and people with `nft` do to the table of a cluster that was synced. */
 export const damages: Readonly<Record<string, Damage>> = {
+  'the table sleeps': (tx) => tx.add({ kind: 'table', comment: TABLE_COMMENT, dormant: true }),
   'the table is gone': (tx) => tx.destroy({ kind: 'table' }),
   'all rules are gone': (tx) => tx.flush({ kind: 'table' }),
   'a chain is empty': (tx) => tx.flush({ kind: 'chain', name: CHAINS.services }),
@@ -66,27 +68,24 @@ export const damages: Readonly<Record<string, Damage>> = {
           { kind: 'match', left: [{ kind: 'meta', key: 'mark' }], op: '==', right: { set: 'foreign-set' } },
         ],
       }),
-  'affinity sets are declared in an older way': (tx, cluster) => {
-    tx.flush({ kind: 'table' });
-    const address = nftFamily(cluster.settings.family) === 'ip' ? 'ipv4_addr' : 'ipv6_addr';
-    for (const plan of cluster.plan().servicePorts.values()) {
-      if (plan.servicePort.affinityTimeoutSeconds === 0) continue;
-      for (const endpoint of plan.allReachable) {
-        const set = {
-          kind: 'set',
-          name: `affinity-${endpointBase(plan.servicePort, endpoint)}`,
-          key: { type: [address] },
-        } as const;
-        const old = { ...set, flags: ['timeout'], timeoutMs: 5000 } as const;
-        tx.delete(set).add(old);
-        tx.add({
-          kind: 'elements',
-          of: old,
-          rows: PackedElements.for(old).begin().address(clientOf(address)),
-        });
-      }
-    }
-  },
+  'affinity sets are declared in an older way': (tx, cluster) =>
+    redeclareAffinity(tx, cluster, (set) => {
+      const old: NftSet = { ...set, flags: ['timeout'], timeoutMs: 5000 };
+      const client = nftFamily(cluster.settings.family) === 'ip' ? '203.0.113.5' : '2001:db8:113::5';
+      tx.add(old).add({ kind: 'elements', of: old, rows: PackedElements.for(old).begin().address(client) });
+    }),
+  'affinity sets have other keys': (tx, cluster) =>
+    redeclareAffinity(tx, cluster, (set) => {
+      tx.add({ ...set, key: { type: ['mark'] } });
+    }),
 };
 
-const clientOf = (address: string) => (address === 'ipv4_addr' ? '203.0.113.5' : '2001:db8:113::5');
+function redeclareAffinity(tx: Transaction, cluster: TestCluster, declare: (set: NftSet) => void): void {
+  tx.flush({ kind: 'table' });
+  for (const plan of cluster.plan().servicePorts.values()) {
+    for (const set of privateObjects(plan, cluster.settings)?.sets ?? []) {
+      tx.delete(set);
+      declare(set);
+    }
+  }
+}

@@ -58,6 +58,7 @@ export class FakeNftables {
     return tableNames(
       [...found.chains.values()].map(({ chain }) => chain),
       [...found.sets.values()].map(({ set }) => set),
+      found.dormant,
     );
   }
 
@@ -123,9 +124,14 @@ function apply(
 ): FakeTable | undefined {
   if (object.kind === 'table' && (verb === 'add' || verb === 'create')) {
     if (verb === 'create' && table !== undefined) throw new Refusal(EEXIST, 'the table exists');
-    if (table !== undefined) return table;
+    const dormant = 'dormant' in object && object.dormant === true;
+    if (table !== undefined) {
+      table.setDormant(dormant);
+      return table;
+    }
     const created = new FakeTable(transaction.family, transaction.table);
     if ('comment' in object) created.comment = object.comment;
+    created.dormant = dormant;
     return created;
   }
   if (table === undefined) throw new Refusal(ENOENT, 'no such table');

@@ -47,18 +47,22 @@ export class FakeTable {
   readonly family: Family;
   readonly name: string;
   comment: string | undefined;
+  dormant = false;
   readonly chains: Map<string, FakeChain>;
   readonly sets: Map<string, FakeSet>;
   /** Chains that count as used because an element led to them until a moment ago. */
   readonly lingering: Set<string>;
   /** Sets that this copy owns; others are shared with the original until they are touched. */
   readonly #own = new Set<string>();
+  /** The transaction has hooked base chains in or out as a whole. */
+  #switched = false;
   #handle: bigint;
 
   constructor(family: Family, name: string, original?: FakeTable) {
     this.family = family;
     this.name = name;
     this.comment = original?.comment;
+    this.dormant = original?.dormant ?? false;
     this.chains = new Map(original?.chains);
     this.sets = new Map(original?.sets);
     this.lingering = new Set(original?.lingering);
@@ -67,6 +71,13 @@ export class FakeTable {
 
   copy(): FakeTable {
     return new FakeTable(this.family, this.name, this);
+  }
+
+  setDormant(dormant: boolean): void {
+    if (dormant === this.dormant) return;
+    if (this.#switched) throw new Refusal(EINVAL, 'a table falls asleep or wakes once');
+    this.dormant = dormant;
+    this.#switched = true;
   }
 
   add(object: Exclude<NftObject, { kind: 'table' }>, exclusive: boolean): void {
@@ -149,6 +160,7 @@ export class FakeTable {
       family: this.family,
       table: this.name,
       ...(this.comment === undefined ? {} : { comment: this.comment }),
+      ...(this.dormant ? { dormant: true } : {}),
       chains: this.chains,
       sets,
     };
@@ -158,6 +170,8 @@ export class FakeTable {
     checkName(chain.name);
     const existing = this.chains.get(chain.name);
     if (existing === undefined) {
+      if (chain.base !== undefined && this.#switched)
+        throw new Refusal(EINVAL, `base chain ${chain.name} comes with a table that falls asleep or wakes`);
       this.chains.set(chain.name, { chain, rules: [] });
       return;
     }

@@ -75,6 +75,55 @@ export const kernelCases: readonly KernelCase[] = [
     when: (tx) => tx.destroy(table).add(table).add(chain('c')),
   },
   {
+    name: 'a table falls asleep and is listed so',
+    given: some,
+    when: (tx) => tx.add({ ...table, dormant: true }),
+  },
+  {
+    name: 'a dormant table takes rules and base chains',
+    given: (tx) => {
+      tx.add({ ...table, dormant: true }).add(chain('a'));
+    },
+    when: (tx) =>
+      tx
+        .add({ ...table, dormant: true })
+        .add(prerouting)
+        .add(rule('prerouting', verdict('jump a'))),
+  },
+  {
+    name: 'a table wakes when it is added, and loses its rules with that',
+    given: (tx) => {
+      tx.add({ ...table, dormant: true })
+        .add(prerouting)
+        .add(chain('a'));
+      tx.add(rule('prerouting', verdict('jump a')));
+    },
+    when: (tx) => tx.add(table).flush(table),
+  },
+  {
+    name: 'a table does not wake with a new base chain',
+    given: (tx) => tx.add({ ...table, dormant: true }),
+    when: (tx) => tx.add(table).add(prerouting),
+    errno: EINVAL,
+    at: 1,
+  },
+  {
+    name: 'a table does not wake and fall asleep at once',
+    given: (tx) => {
+      tx.add({ ...table, dormant: true }).add(prerouting);
+    },
+    when: (tx) => tx.add(table).add({ ...table, dormant: true }),
+    errno: EINVAL,
+    at: 1,
+  },
+  {
+    name: 'a dormant table can be destroyed',
+    given: (tx) => {
+      tx.add({ ...table, dormant: true }).add(prerouting);
+    },
+    when: (tx) => tx.destroy(table),
+  },
+  {
     name: 'objects need their table',
     given: () => {},
     when: (tx) => tx.add(chain('a')),
