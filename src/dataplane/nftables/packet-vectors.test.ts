@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceFields } from '../../model/testing/objects.ts';
 import type { PlanSettings } from '../../plan/plan-settings.ts';
-import { TestCluster } from '../testing/test-cluster.ts';
-import { fakeTable, type TestTable } from './testing/test-table.ts';
-import { outcomeText, type TracedPacket, tracePacket } from './testing/trace-packet.ts';
+import { fullSync, type Step, ways } from './testing/cluster-steps.ts';
+import type { TestTable } from './testing/test-table.ts';
+import { outcomeText, packetOf, tracePacket } from './testing/trace-packet.ts';
 
 // The environment of spec A24.
 const POD = '10.0.0.2';
@@ -25,22 +25,6 @@ const environment6 = {
   serviceCIDRs: ['fd00:172:30::/112'],
 } satisfies Partial<PlanSettings>;
 
-type Step =
-  | { readonly kind: 'service'; readonly key: string; readonly fields: ServiceFields }
-  | {
-      readonly kind: 'slice';
-      readonly key: string;
-      readonly addresses: readonly string[];
-      readonly ports: Readonly<Record<string, string>>;
-    }
-  | { readonly kind: 'deleted slice'; readonly key: string };
-
-function apply(cluster: TestCluster, step: Step): void {
-  if (step.kind === 'service') cluster.service(step.key, step.fields);
-  else if (step.kind === 'slice') cluster.slice(step.key, step.ports, step.addresses);
-  else cluster.deleteSlice(step.key);
-}
-
 /** `from -> to:port[/protocol]`, and what comes of it. */
 type Flow = readonly [flow: string, outcome: string];
 
@@ -60,53 +44,10 @@ const balanced = (vips: readonly string[], nodePort: number, fields: ServiceFiel
   ...fields,
 });
 
-function packetOf(flow: string): TracedPacket {
-  const [, from, to, port, protocol = 'tcp'] =
-    /^(\S+) -> \[?([^\s\]]+?)\]?:(\d+)(?:\/(\w+))?$/.exec(flow) ?? [];
-  return { from: from!, to: to!, port: Number(port), protocol: protocol as TracedPacket['protocol'] };
-}
-
 function expectFlows(table: TestTable, flows: readonly Flow[]): void {
   const listing = table.listing();
   const found = flows.map(([flow]) => [flow, outcomeText(tracePacket(listing, packetOf(flow), node))]);
   expect(found).toEqual(flows.map(([flow, outcome]) => [flow, outcome]));
-}
-
-/** Every way to get to a cluster. */
-const ways: Readonly<
-  Record<string, (settings: Partial<PlanSettings>, steps: readonly Step[]) => Promise<TestTable>>
-> = {
-  'a full sync': fullSync,
-  'partial syncs': stepByStep,
-  'partial syncs, endpoints first': (settings, steps) => {
-    const services = steps.filter(({ kind }) => kind === 'service');
-    return stepByStep(settings, [...steps.filter(({ kind }) => kind !== 'service'), ...services]);
-  },
-  'partial syncs, by way of other endpoints': (settings, steps) => {
-    const others = ['10.9.9.1*', '10.9.9.2', '10.9.9.3'];
-    const detour = steps.flatMap((step): Step[] =>
-      step.kind === 'slice' ? [{ ...step, addresses: others }, step] : [step],
-    );
-    return stepByStep(settings, detour);
-  },
-};
-
-async function fullSync(settings: Partial<PlanSettings>, steps: readonly Step[]): Promise<TestTable> {
-  const table = fakeTable(new TestCluster({ ...environment, ...settings }));
-  for (const step of steps) apply(table.cluster, step);
-  await table.fullSync();
-  return table;
-}
-
-async function stepByStep(settings: Partial<PlanSettings>, steps: readonly Step[]): Promise<TestTable> {
-  const table = await fullSync(settings, []);
-  for (const step of steps) {
-    apply(table.cluster, step);
-    await table.partialSync();
-    // Stale chains are deleted in some of the syncs and wait in others.
-    await table.clock.advance(600);
-  }
-  return table;
 }
 
 interface Vector {
@@ -450,7 +391,7 @@ const vectors: readonly Vector[] = [
 
 describe.each(Object.entries(ways))('spec A24 by %s', (_, way) => {
   test.each(vectors)('$rows', async ({ settings = {}, steps, flows }) => {
-    expectFlows(await way(settings, steps), flows);
+    expectFlows(await way({ ...environment, ...settings }, steps), flows);
   });
 
   // First connections go the same way, whether or not later ones have to follow them.
@@ -458,7 +399,7 @@ describe.each(Object.entries(ways))('spec A24 by %s', (_, way) => {
     const sticky = steps.map((step) =>
       step.kind === 'service' ? service(step.key, { ...step.fields, sessionAffinity: 'ClientIP' }) : step,
     );
-    expectFlows(await way(settings, sticky), flows);
+    expectFlows(await way({ ...environment, ...settings }, sticky), flows);
   });
 });
 
@@ -467,7 +408,7 @@ test.each([
   ['VIP', true],
   ['', true],
 ] as const)('58: a load-balancer address in mode %j', async (ipMode, served) => {
-  const table = await fullSync({}, [
+  const table = await fullSync(environment, [
     service('ns1/svc1', balanced([], 0, { loadBalancerIngress: [{ ip: '1.2.3.4', ipMode }] })),
     slice('ns1/svc1', ['10.180.0.1']),
   ]);
@@ -475,7 +416,7 @@ test.each([
 });
 
 test('59: addresses are written in canonical form, however they were spelled', async () => {
-  const table = await fullSync({}, [
+  const table = await fullSync(environment, [
     service('ns1/svc1', {
       ...balanced(['1.2.3.004'], 0),
       clusterIP: '172.30.0.041',
@@ -491,7 +432,7 @@ test('59: addresses are written in canonical form, however they were spelled', a
 });
 
 test('A11: a client stays with the endpoint that it got', async () => {
-  const table = await fullSync({}, [
+  const table = await fullSync(environment, [
     service('ns1/svc1', balanced(['1.2.3.4'], 3001, { sessionAffinity: 'ClientIP' })),
     slice('ns1/svc1', ['10.180.0.1', '10.180.0.2', '10.180.0.3']),
   ]);

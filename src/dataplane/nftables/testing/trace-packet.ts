@@ -49,6 +49,13 @@ export function tracePacket(
   return tracer.run();
 }
 
+/** A packet written as `from -> to:port`, with `/udp` or another protocol behind it where it is not TCP. */
+export function packetOf(flow: string): TracedPacket {
+  const [, from, to, port, protocol = 'tcp'] =
+    /^(\S+) -> \[?([^\s\]]+?)\]?:(\d+)(?:\/(\w+))?$/.exec(flow) ?? [];
+  return { from: from!, to: to!, port: Number(port), protocol: protocol as TracedPacket['protocol'] };
+}
+
 /** Outcomes in short: `10.0.0.1:80, 10.0.0.2:80 masqueraded`, `reject`, `drop`, `pass`; alternatives joined by ` | `. */
 export function outcomeText(outcomes: readonly TracedOutcome[]): string {
   const groups = new Map<string, string[]>();
