@@ -2,6 +2,7 @@ import type { Elements, NftMap, NftSet, Rule } from '../objects.ts';
 import { PackedElements } from '../packed-elements.ts';
 import { ipDaddr, metaL4proto, numgenRandom, thDport } from '../selector/selector.ts';
 import type { Statement } from '../statement/statement.ts';
+import type { Transaction } from '../transaction.ts';
 import type { Verdict } from '../verdict.ts';
 
 /** Small objects that tests of the kernel and of the fake are made of. */
@@ -57,3 +58,17 @@ export const endpoint = (index: number, ip: string): Elements => ({
   of: endpoints,
   rows: PackedElements.for(endpoints).begin().protocol(6).port(80).number(index).address(ip).port(8080),
 });
+
+/** Adds the table alone. */
+export const empty = (transaction: Transaction) => void transaction.add(table);
+
+/** Adds one of each, the chains empty. */
+export const some = (transaction: Transaction) =>
+  void transaction
+    .add(table)
+    .add(prerouting)
+    .add(chain('a'))
+    .add(chain('b'))
+    .add(addresses)
+    .add(verdicts)
+    .add(endpoints);

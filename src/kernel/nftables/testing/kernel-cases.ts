@@ -2,134 +2,33 @@ import { EBUSY, EEXIST, EINVAL, ENOENT, EOPNOTSUPP, ERANGE } from '../../native/
 import { PackedElements } from '../packed-elements.ts';
 import { ipDaddr, ipSaddr, metaL4proto, thDport } from '../selector/selector.ts';
 import type { Statement } from '../statement/statement.ts';
-import type { Transaction } from '../transaction.ts';
 import {
   address,
   addresses,
   affinity,
   chain,
+  empty,
   endpoint,
   endpoints,
   portVerdict,
   prerouting,
   rule,
+  some,
   table,
   verdict,
   verdicts,
 } from './case-objects.ts';
+import { type KernelCase, tableCases } from './table-cases.ts';
 
 const ENFILE = 23;
 const EMLINK = 31;
 
-/** One thing the kernel does or refuses; checked against the fake, and in a namespace against the kernel itself. */
-export interface KernelCase {
-  readonly name: string;
-  /** Committed first, and must succeed. */
-  readonly given: (transaction: Transaction) => void;
-  /** Committed next. */
-  readonly when: (transaction: Transaction) => void;
-  /** What `when` is refused with; absent: it is applied. */
-  readonly errno?: number;
-  /** Index of the refused operation in `when`. */
-  readonly at?: number;
-}
-
 const inSet: Statement = { kind: 'match', left: [ipDaddr], op: '==', right: { set: 'addresses' } };
 const byPort: Statement = { kind: 'vmap', key: [metaL4proto, thDport], map: { set: 'verdicts' } };
 
-const empty = (transaction: Transaction) => void transaction.add(table);
-const some = (transaction: Transaction) =>
-  void transaction
-    .add(table)
-    .add(prerouting)
-    .add(chain('a'))
-    .add(chain('b'))
-    .add(addresses)
-    .add(verdicts)
-    .add(endpoints);
-
+/** What the kernel does to tables, chains, rules, sets and elements. */
 export const kernelCases: readonly KernelCase[] = [
-  { name: 'a table can be added twice', given: empty, when: (tx) => tx.add(table) },
-  {
-    name: 'a table cannot be created twice',
-    given: empty,
-    when: (tx) => tx.create(table),
-    errno: EEXIST,
-    at: 0,
-  },
-  {
-    name: 'a missing table cannot be deleted',
-    given: () => {},
-    when: (tx) => tx.delete(table),
-    errno: ENOENT,
-    at: 0,
-  },
-  { name: 'a missing table can be destroyed', given: () => {}, when: (tx) => tx.destroy(table) },
-  { name: 'a table is deleted with all it holds', given: some, when: (tx) => tx.delete(table) },
-  {
-    name: 'a table can be replaced in one transaction',
-    given: (tx) => {
-      some(tx);
-      tx.add(rule('prerouting', verdict('jump a'))).add(address('10.0.0.1'));
-    },
-    when: (tx) => tx.destroy(table).add(table).add(chain('c')),
-  },
-  {
-    name: 'a table falls asleep and is listed so',
-    given: some,
-    when: (tx) => tx.add({ ...table, dormant: true }),
-  },
-  {
-    name: 'a dormant table takes rules and base chains',
-    given: (tx) => {
-      tx.add({ ...table, dormant: true }).add(chain('a'));
-    },
-    when: (tx) =>
-      tx
-        .add({ ...table, dormant: true })
-        .add(prerouting)
-        .add(rule('prerouting', verdict('jump a'))),
-  },
-  {
-    name: 'a table wakes when it is added, and loses its rules with that',
-    given: (tx) => {
-      tx.add({ ...table, dormant: true })
-        .add(prerouting)
-        .add(chain('a'));
-      tx.add(rule('prerouting', verdict('jump a')));
-    },
-    when: (tx) => tx.add(table).flush(table),
-  },
-  {
-    name: 'a table does not wake with a new base chain',
-    given: (tx) => tx.add({ ...table, dormant: true }),
-    when: (tx) => tx.add(table).add(prerouting),
-    errno: EINVAL,
-    at: 1,
-  },
-  {
-    name: 'a table does not wake and fall asleep at once',
-    given: (tx) => {
-      tx.add({ ...table, dormant: true }).add(prerouting);
-    },
-    when: (tx) => tx.add(table).add({ ...table, dormant: true }),
-    errno: EINVAL,
-    at: 1,
-  },
-  {
-    name: 'a dormant table can be destroyed',
-    given: (tx) => {
-      tx.add({ ...table, dormant: true }).add(prerouting);
-    },
-    when: (tx) => tx.destroy(table),
-  },
-  {
-    name: 'objects need their table',
-    given: () => {},
-    when: (tx) => tx.add(chain('a')),
-    errno: ENOENT,
-    at: 0,
-  },
+  ...tableCases,
   { name: 'a chain can be added twice', given: some, when: (tx) => tx.add(chain('a')) },
   {
     name: 'a chain cannot be created twice',
