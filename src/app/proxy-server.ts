@@ -1,6 +1,4 @@
-import { flushCompileCache } from 'node:module';
 import type { Clock } from '../base/clock.ts';
-import { describeError } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Invocation } from '../cli/invocation.ts';
@@ -11,6 +9,7 @@ import { AddressMonitor } from '../kernel/route/address-monitor.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { Node } from '../kube/node.ts';
 import { FamilySync } from '../sync/family-sync.ts';
+import { ApiEvents } from './api-events.ts';
 import { AppError } from './app-error.ts';
 import { removeOtherModes } from './cleanup.ts';
 import { ConntrackCleaner } from './conntrack-cleaner.ts';
@@ -32,9 +31,9 @@ import { type OpenedSource, openSource } from './open-source.ts';
 import { ProblemLog } from './problem-log.ts';
 import { ServiceNetworks } from './service-networks.ts';
 import { SyncEffects } from './sync-effects.ts';
+import { tidyUpAfterStart } from './tidy-up.ts';
+import { waitForNode } from './wait-for-node.ts';
 
-const NODE_ADDRESSES_WAIT_MS = 30_000;
-const POD_CIDRS_WAIT_MS = 300_000;
 /** ServiceCIDRs are asked for with everything else; a server without them must not hold up the first sync. */
 const SERVICE_CIDRS_WAIT_MS = 2000;
 /** From the first sync of the last family until memory is tidied up. */
@@ -63,6 +62,7 @@ export class ProxyServer {
   readonly #metrics: AppMetrics;
   readonly #health: ProxyHealth;
   readonly #problems: ProblemLog;
+  readonly #events: ApiEvents;
   readonly #effects: SyncEffects;
   readonly #nodes: NodeWatch;
   readonly #networks: ServiceNetworks;
@@ -82,6 +82,7 @@ export class ProxyServer {
     this.#metrics = createMetrics(invocation, dependencies.startTime);
     this.#health = new ProxyHealth({ syncPeriod: config.syncPeriod }, dependencies);
     this.#problems = new ProblemLog(logger);
+    this.#events = new ApiEvents(nodeName);
     this.#effects = new SyncEffects({
       metrics: this.#metrics.proxy,
       ownMetrics: this.#metrics.own,
@@ -134,10 +135,11 @@ export class ProxyServer {
       metrics: this.#metrics.restClient,
     });
     this.#source = source;
+    this.#events.connect((event) => source.postEvent(event));
     this.#registerOwnMetrics();
     const ended = source.start(signal);
 
-    const node = await this.#waitForNode(signal);
+    const node = await waitForNode(this.#nodes, this.#invocation, signal);
     if (signal.aborted) return;
     const facts = nodeFacts(nodeName, node, config, this.#logger);
     if (!families.includes(facts.ips.primaryFamily)) {
@@ -157,7 +159,7 @@ export class ProxyServer {
     }
     applyOomScore(config.oomScoreAdj, this.#sysctls, this.#logger);
     await this.#startServers(signal);
-    this.#postNodeEvent('Normal', 'Starting', '');
+    this.#events.starting();
     await Promise.race([this.#networks.whenSynced(), this.#elapsed(SERVICE_CIDRS_WAIT_MS, signal)]);
     for (const sync of this.#syncs.values()) this.#startFamily(sync, facts, mode, signal);
     this.#followNode(facts);
@@ -199,36 +201,6 @@ export class ProxyServer {
       },
     );
     return sync;
-  }
-
-  async #waitForNode(signal: AbortSignal): Promise<Node | undefined> {
-    const { config, manifestsDir, nodeName } = this.#invocation;
-    // A directory has been read in full after a moment; an API server may get the Node later.
-    const untilSynced = manifestsDir !== undefined;
-    const node = await this.#nodes.waitFor(({ addresses }) => addresses.length > 0, {
-      milliseconds: NODE_ADDRESSES_WAIT_MS,
-      untilSynced,
-      signal,
-    });
-    if (config.detectLocalMode !== 'NodeCIDR' || signal.aborted) return node;
-    const withCIDRs = await this.#nodes.waitFor(({ podCIDRs }) => podCIDRs.length > 0, {
-      milliseconds: POD_CIDRS_WAIT_MS,
-      untilSynced,
-      signal,
-    });
-    if (withCIDRs === undefined) {
-      throw new AppError(
-        { code: 'APP_NODE_MISSING', node: nodeName },
-        `timed out waiting for node ${nodeName} to exist`,
-      );
-    }
-    if (withCIDRs.podCIDRs.length === 0) {
-      throw new AppError(
-        { code: 'APP_NODE_WITHOUT_POD_CIDRS', node: nodeName },
-        `timed out waiting for pod CIDRs of node ${nodeName}`,
-      );
-    }
-    return withCIDRs;
   }
 
   #startFamily(sync: FamilySync, facts: NodeFacts, mode: OpenMode, signal: AbortSignal): void {
@@ -296,8 +268,7 @@ export class ProxyServer {
       clock: this.#clock,
       logger: this.#logger,
       onFatal: (server, error) => {
-        const reason = server === 'healthz' ? 'FailedToStartProxierHealthcheck' : 'FailedToStartMetricServer';
-        this.#postNodeEvent('Warning', reason, describeError(error));
+        this.#events.serverFailed(server, error);
         this.#fatal.reject(error);
       },
       apiContactAges: () => this.#apiContactAges(),
@@ -367,34 +338,16 @@ export class ProxyServer {
     }
   }
 
-  #postNodeEvent(type: 'Normal' | 'Warning', reason: string, note: string): void {
-    const regarding = { kind: 'Node', name: this.#invocation.nodeName, namespace: '' } as const;
-    this.#source?.postEvent({ type, reason, action: 'StartKubeProxy', note, regarding });
-  }
-
   #reportClosedPort(service: string, port: number, error: unknown): void {
     this.#logger.error('A health check node port cannot be opened', error, { service, port });
-    const [namespace = '', name = ''] = service.split('/');
-    this.#source?.postEvent({
-      type: 'Warning',
-      reason: 'FailedToStartServiceHealthcheck',
-      action: 'Listen',
-      note: `node ${this.#invocation.nodeName} failed to start healthcheck "${service}" on port ${port}: ${describeError(error)}`,
-      regarding: { kind: 'Service', namespace, name },
-    });
+    this.#events.healthCheckPortClosed(service, port, error);
   }
 
   /** The kernel took all but this ServicePort. */
   #reportRefused(servicePort: string, reason: string): void {
     const [namespace = '', name = ''] = servicePort.split(/[/:]/);
     this.#problems.report({ kind: 'Service', namespace, name, field: servicePort, reason });
-    this.#source?.postEvent({
-      type: 'Warning',
-      reason: 'ServicePortSetAside',
-      action: 'Program',
-      note: `${servicePort} is not served on node ${this.#invocation.nodeName}: ${reason}`,
-      regarding: { kind: 'Service', namespace, name },
-    });
+    this.#events.setAside(servicePort, reason);
   }
 
   #elapsed(milliseconds: number, signal: AbortSignal): Promise<void> {
@@ -417,13 +370,4 @@ function nodeFactsUnknown(nodeName: string): NodeFacts {
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
-}
-
-/**
- * Reading the cluster leaves more garbage than what stays; nothing would collect it for hours in a quiet cluster. Keeps
- * the compiled code for the next start, too, which a kill would lose.
- */
-function tidyUpAfterStart(): void {
-  flushCompileCache();
-  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
