@@ -3,6 +3,7 @@ import { FairleadError } from '../base/fairlead-error.ts';
 export type AppErrorDetail =
   | { readonly code: 'APP_MODE_NOT_AVAILABLE'; readonly mode: string }
   | { readonly code: 'APP_FAMILY_NOT_SUPPORTED'; readonly family: string }
+  | { readonly code: 'APP_WRONG_FAMILY'; readonly findings: readonly string[] }
   | { readonly code: 'APP_NODE_MISSING'; readonly node: string }
   | { readonly code: 'APP_NODE_WITHOUT_POD_CIDRS'; readonly node: string }
   | { readonly code: 'APP_POD_CIDRS_CHANGED'; readonly node: string }

@@ -2,7 +2,7 @@ import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
 import type { Node } from '../kube/node.ts';
-import { localTrafficDetector } from '../model/local-traffic-detector.ts';
+import { type LocalTrafficDetector, localTrafficDetector } from '../model/local-traffic-detector.ts';
 import {
   determineNodeIps,
   type NodeIps,
@@ -37,12 +37,40 @@ export function nodeFacts(
   else if (objectIps.length === 0) logger.warn('The Node has no addresses yet', { node: nodeName });
   else
     logger.info('Node addresses', { node: nodeName, addresses: objectIps, primaryFamily: ips.primaryFamily });
+  const name = impossibleInterface(config);
+  if (name !== undefined) {
+    logger.warn('No interface can have this name: traffic of local pods is not told apart', {
+      detectLocal: name,
+    });
+  }
   return {
     nodeName,
     ips,
     podCIDRs: node?.podCIDRs ?? [],
     nodePortNetworks: resolvePrimaryNodePortAddresses(config.nodePortAddresses ?? [], ips),
   };
+}
+
+/** Interface names have at most 15 bytes (linux/if.h, IFNAMSIZ with its zero). */
+const LONGEST_INTERFACE_NAME = 15;
+
+/**
+ * The configured detector of a family. The name of an interface that cannot exist would make the kernel refuse every
+ * rule set: traffic of local pods is not told apart then.
+ */
+function detectorOf(family: IpFamily, facts: NodeFacts, config: ProxyConfiguration): LocalTrafficDetector {
+  if (impossibleInterface(config) !== undefined) return { kind: 'none' };
+  const { detectLocal, detectLocalMode } = config;
+  return localTrafficDetector({ mode: detectLocalMode, podCIDRs: facts.podCIDRs, ...detectLocal }, family);
+}
+
+function impossibleInterface({ detectLocal, detectLocalMode }: ProxyConfiguration): string | undefined {
+  const names = {
+    BridgeInterface: detectLocal.bridgeInterface,
+    InterfaceNamePrefix: detectLocal.interfaceNamePrefix,
+  };
+  const name = detectLocalMode in names ? names[detectLocalMode as keyof typeof names] : 'any';
+  return name === '' || Buffer.byteLength(name) > LONGEST_INTERFACE_NAME ? name : undefined;
 }
 
 /** The node port addresses of one family. */
@@ -76,7 +104,6 @@ export function planSettings(
   },
 ): PlanSettings {
   const nodePorts = nodePortsOf(facts, family);
-  const { detectLocal, detectLocalMode } = config;
   const masqueradeBit =
     config.mode === 'nftables' ? config.nftables.masqueradeBit : config.iptables.masqueradeBit;
   return {
@@ -84,10 +111,7 @@ export function planSettings(
     nodeName: facts.nodeName,
     zone: options.zone,
     nodeIP: facts.ips[family],
-    localTraffic: localTrafficDetector(
-      { mode: detectLocalMode, podCIDRs: facts.podCIDRs, ...detectLocal },
-      family,
-    ),
+    localTraffic: detectorOf(family, facts, config),
     masqueradeAll: config.masqueradeAll,
     masqueradeMark: 2 ** masqueradeBit,
     nodePortAddresses: selectNodePortAddresses(nodePorts, options.interfaceAddresses),

@@ -13,6 +13,7 @@ import { ApiEvents } from './api-events.ts';
 import { AppError } from './app-error.ts';
 import { removeOtherModes } from './cleanup.ts';
 import { ConntrackCleaner } from './conntrack-cleaner.ts';
+import { checkFamilies } from './family-checks.ts';
 import { familySinks } from './family-sinks.ts';
 import { applyConntrackSettings, applyOomScore, enableRouteLocalnet } from './host-setup.ts';
 import { type AppMetrics, createHttpServers, createMetrics } from './http-servers.ts';
@@ -149,6 +150,7 @@ export class ProxyServer {
         `this kernel does not support the primary family ${family}`,
       );
     }
+    this.#checkFamilies(facts, families.length > 1);
     const complete = this.#setUpHost(facts);
     if (this.#invocation.oneShot === 'init-only') {
       if (complete) return;
@@ -174,6 +176,17 @@ export class ProxyServer {
     const localhost = iptables.localhostNodePorts && nodePortsOf(facts, 'IPv4').containsIPv4Loopback;
     if (mode !== 'iptables' || !localhost || !this.#syncs.has('IPv4')) return conntrackSet;
     return enableRouteLocalnet(this.#sysctls, this.#logger) && conntrackSet;
+  }
+
+  #checkFamilies({ ips, podCIDRs }: NodeFacts, dualStack: boolean): void {
+    const { primaryFamily } = ips;
+    const findings = checkFamilies(this.#invocation.config, { primaryFamily, dualStack, podCIDRs });
+    for (const warning of findings.warnings) this.#logger.warn(warning);
+    if (findings.fatal.length === 0) return;
+    throw new AppError(
+      { code: 'APP_WRONG_FAMILY', findings: findings.fatal },
+      `kube-proxy configuration is incorrect: ${findings.fatal.join('; ')}`,
+    );
   }
 
   #createSync(family: IpFamily, mode: OpenMode): FamilySync {
