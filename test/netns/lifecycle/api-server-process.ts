@@ -21,12 +21,11 @@ export interface TestObject {
 
 /** The stand-in API server on the loopback address of a namespace. */
 export class ApiServerProcess {
-  readonly url: string;
   readonly #process: LineProcess;
+  #url = '';
 
-  private constructor(started: LineProcess, url: string) {
+  private constructor(started: LineProcess) {
     this.#process = started;
-    this.url = url;
   }
 
   /** `namespace` is the full name. */
@@ -35,8 +34,19 @@ export class ApiServerProcess {
     options: Omit<ApiServerOptions, 'store'> = {},
   ): Promise<ApiServerProcess> {
     const child = LineProcess.start(namespace, new URL('./api-server-child.ts', import.meta.url));
+    const started = new ApiServerProcess(child);
+    await started.renew(options);
+    return started;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** A new server without objects, on another port; the one before is gone. */
+  async renew(options: Omit<ApiServerOptions, 'store'> = {}): Promise<void> {
     const request: ApiServerRequest = { op: 'listen', options };
-    return new ApiServerProcess(child, (await child.request(request)) as string);
+    this.#url = (await this.#process.request(request)) as string;
   }
 
   async apply(...objects: readonly TestObject[]): Promise<void> {

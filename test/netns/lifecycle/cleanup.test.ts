@@ -71,7 +71,7 @@ test('--cleanup removes what every mode of kube-proxy and ours has left, and not
   await bed.synced(bed.start('iptables', { env: bed.environment('nft') }));
   await bed.endProxies();
   await bed.run(['nft', '-f', '-'], shopNftables('10.244.1.13'));
-  await bed.api.stop(); // It needs no API.
+  await bed.api.control('POST /listener/stop'); // It needs no API.
 
   const cleanup = bed.startRaw(['--cleanup'], { env: bed.environment('nft') });
   const { code } = await cleanup.exited;

@@ -20,12 +20,12 @@ export type Mode = 'nftables' | 'iptables';
 export class NodeBed {
   readonly testbed: Testbed;
   readonly directory: string;
-  #api: ApiServerProcess;
+  readonly api: ApiServerProcess;
   readonly #proxies = new Set<ProxyProcess>();
 
   private constructor(testbed: Testbed, api: ApiServerProcess, directory: string) {
     this.testbed = testbed;
-    this.#api = api;
+    this.api = api;
     this.directory = directory;
   }
 
@@ -45,10 +45,6 @@ export class NodeBed {
     return this.testbed.fullName('node1');
   }
 
-  get api(): ApiServerProcess {
-    return this.#api;
-  }
-
   /** Kills all proxies that still run. */
   async endProxies(): Promise<void> {
     await Promise.all([...this.#proxies].map((proxy) => proxy.end('SIGKILL')));
@@ -58,14 +54,13 @@ export class NodeBed {
   /** Ends the proxies, empties the API server and cleans the node, for the next test. */
   async reset(): Promise<void> {
     await this.endProxies();
-    await this.#api.stop();
-    this.#api = await ApiServerProcess.start(this.node);
+    await this.api.renew();
     await cleanNode(this.testbed);
   }
 
   async close(): Promise<void> {
     await this.endProxies();
-    await this.#api.stop();
+    await this.api.stop();
     await this.testbed.close();
     rmSync(this.directory, { recursive: true, force: true });
   }
@@ -81,7 +76,7 @@ export class NodeBed {
     } = {},
   ): ProxyProcess {
     const { config, flags = [], manifests, ...process } = options;
-    const kubeconfigFile = this.file('kubeconfig', kubeconfig({ server: this.#api.url }));
+    const kubeconfigFile = this.file('kubeconfig', kubeconfig({ server: this.api.url }));
     const configFile = this.file(
       'config.yaml',
       stringify({
