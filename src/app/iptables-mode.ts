@@ -14,6 +14,7 @@ import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { ProxyMetrics } from '../metrics/proxy-metrics.ts';
 import { AppError } from './app-error.ts';
 import type { ModeDependencies, OpenMode } from './modes.ts';
+import { openPacketCounters } from './packet-counters.ts';
 
 /** linux/netfilter.h: NFPROTO_IPV4, NFPROTO_IPV6. */
 const FAMILY_NUMBERS: Readonly<Record<IpFamily, number>> = { IPv4: 2, IPv6: 10 };
@@ -41,6 +42,7 @@ export async function openIptablesMode(
       'iptables is not available on this host',
     );
   }
+  const counters = openPacketCounters(dependencies.registry);
   const proxiers = new Map<IpFamily, Proxier>();
   for (const { iptables, others } of usable) {
     const { family } = iptables;
@@ -54,6 +56,7 @@ export async function openIptablesMode(
       {
         iptables,
         otherBackends: others,
+        ensureCounters: (names) => counters.ensure(names),
         clock,
         logger,
         ...(iptables.backend === 'nft' && { watchForeignChanges: rulesetChanges(family, logger) }),
@@ -77,6 +80,7 @@ export async function openIptablesMode(
     },
     close() {
       for (const proxier of proxiers.values()) proxier.close();
+      counters.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { ProxyConfiguration, ProxyMode } from '../config/proxy-configuratio
 import type { Proxier } from '../dataplane/proxier.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { ProxyMetrics } from '../metrics/proxy-metrics.ts';
+import type { Registry } from '../metrics/registry.ts';
 import { AppError } from './app-error.ts';
 
 export interface ModeDependencies {
@@ -12,6 +13,7 @@ export interface ModeDependencies {
   readonly logger: Logger;
   readonly sysctls: Sysctls;
   readonly metrics: ProxyMetrics;
+  readonly registry: Registry;
   /** Something else changed what this mode keeps in the kernel. */
   readonly onForeignEdit: (family: IpFamily, what: string) => void;
   /** A ServicePort (by its key) that the kernel refused was left out of the rules. */

@@ -121,6 +121,7 @@ export class ProxyServer {
       logger: this.#logger,
       sysctls: this.#sysctls,
       metrics: this.#metrics.proxy,
+      registry: this.#metrics.registry,
       onForeignEdit: (family, what) => this.#repair(family, what),
       onSetAside: (servicePort, reason) => this.#reportRefused(servicePort, reason),
     });
