@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { Namespace } from '../../../test/netns/namespace.ts';
 import { systemClock } from '../../base/clock.ts';
 import { ConntrackConnection } from '../../kernel/conntrack/conntrack-connection.ts';
+import { makeRoomForConnections } from '../../kernel/conntrack/testing/table-limit.ts';
 import { reconcileConntrack } from './reconcile.ts';
 import { UdpFrontends, type UdpFrontendsInput } from './stale-flows.ts';
 
@@ -161,6 +162,7 @@ test('a nodePort that is taken away ends the flows to it (C06, C16)', async () =
 });
 
 test('2,780 frontends and 200,000 flows: one pass, little memory (C14)', async () => {
+  using _room = makeRoomForConnections(250_000);
   program('10.96.0.10:53', 'nothing');
   const frontendIP = (i: number) => `10.100.${i >> 8}.${i & 255}`;
   const servicePorts = Array.from({ length: 2780 }, (_, i) => ({
