@@ -24,6 +24,7 @@ const layers: Readonly<Record<string, { readonly allow: readonly string[]; reado
   },
   'kernel/iptables': { allow: ['base'], because: 'kernel knows nothing about Kubernetes' },
   'kernel/sysctl': { allow: ['base'], because: 'kernel knows nothing about Kubernetes' },
+  'kernel/ipset': { allow: ['base', 'kernel/netlink'], because: 'kernel knows nothing about Kubernetes' },
   'kernel/nfacct': { allow: ['base', 'kernel/netlink'], because: 'kernel knows nothing about Kubernetes' },
   source: { allow: ['base', 'kube'], because: 'a source knows objects, not what they are for' },
   model: {

@@ -10,10 +10,13 @@ import { isLockHeld, isNotInstalled } from '../kernel/iptables/iptables-error.ts
 import type { IptablesBackend } from '../kernel/iptables/iptables-version.ts';
 import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
 import { Transaction } from '../kernel/nftables/transaction.ts';
+import { deleteIpvsLink, destroyIpvsSets } from './ipvs-leftovers.ts';
 import type { OpenMode } from './modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 const NFT_FAMILY = { IPv4: 'ip', IPv6: 'ip6' } as const;
+
+const NOT_REMOVED = 'Leftovers of another mode could not be removed';
 
 /** The xtables lock is waited for this often, five seconds each time. */
 const LOCK_ATTEMPTS = 60;
@@ -30,27 +33,33 @@ export async function removeOtherModes(
   removeLeftovers: OpenMode['removeLeftovers'],
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const errors =
+    const ofRules =
       mode === 'nftables'
         ? await removeIptables(family, logger)
         : [...removeNftables(family), ...((await removeLeftovers?.(family)) ?? [])];
+    const errors = [...ofRules, ...destroyIpvsSets(family)];
     if (errors.some(isLockHeld) && attempt < LOCK_ATTEMPTS) continue;
-    for (const error of errors) {
-      logger.warn('Leftovers of another mode could not be removed', {
-        ipFamily: family,
-        error: describeError(error),
-      });
-    }
+    for (const error of errors) logger.warn(NOT_REMOVED, { ipFamily: family, error: describeError(error) });
     return;
   }
+}
+
+/** Removes what ipvs mode left for both families together, once both are served. What cannot be removed is logged. */
+export function removeIpvsLink(logger: Logger): void {
+  for (const error of deleteIpvsLink()) logger.warn(NOT_REMOVED, { error: describeError(error) });
 }
 
 /** Removes what every mode has ever created (`--cleanup`). Resolves to what could not be removed; logged already. */
 export async function removeAllModes(logger: Logger): Promise<readonly unknown[]> {
   const errors: unknown[] = [];
   for (const family of FAMILIES) {
-    errors.push(...(await removeIptables(family, logger)), ...removeNftables(family));
+    errors.push(
+      ...(await removeIptables(family, logger)),
+      ...removeNftables(family),
+      ...destroyIpvsSets(family),
+    );
   }
+  errors.push(...deleteIpvsLink());
   for (const error of errors) logger.error('Could not remove all rules', error);
   return errors;
 }

@@ -3,7 +3,7 @@ import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
 import { type ChosenIptables, chooseIptables } from '../dataplane/iptables/choose-iptables.ts';
-import { cleanupIptables } from '../dataplane/iptables/cleanup.ts';
+import { type CleanupScope, cleanupIptables } from '../dataplane/iptables/cleanup.ts';
 import type { RulesetChange, WatchForeignChanges } from '../dataplane/iptables/foreign-changes.ts';
 import { IptablesProxier, type IptablesSyncReport } from '../dataplane/iptables/iptables-proxier.ts';
 import type { Proxier } from '../dataplane/proxier.ts';
@@ -68,14 +68,17 @@ export async function openIptablesMode(
     proxiers,
     async removeLeftovers(family) {
       const chosen = usable.find(({ iptables }) => iptables.family === family);
+      if (chosen === undefined) return [];
       const errors: unknown[] = [];
-      for (const iptables of chosen?.withLeftovers ?? []) {
+      const clean = async (iptables: Iptables, scope: CleanupScope) => {
         try {
-          errors.push(...(await cleanupIptables(iptables, logger)));
+          errors.push(...(await cleanupIptables(iptables, logger, scope)));
         } catch (error) {
           errors.push(error);
         }
-      }
+      };
+      for (const iptables of chosen.withLeftovers) await clean(iptables, 'all');
+      if (chosen.mayHaveIpvsLeftovers) await clean(chosen.iptables, 'ipvs mode');
       return errors;
     },
     close() {

@@ -11,7 +11,7 @@ import type { Node } from '../kube/node.ts';
 import { FamilySync } from '../sync/family-sync.ts';
 import { ApiEvents } from './api-events.ts';
 import { AppError } from './app-error.ts';
-import { removeOtherModes } from './cleanup.ts';
+import { removeIpvsLink, removeOtherModes } from './cleanup.ts';
 import { ConntrackCleaner } from './conntrack-cleaner.ts';
 import { checkFamilies } from './family-checks.ts';
 import { familySinks } from './family-sinks.ts';
@@ -239,11 +239,7 @@ export class ProxyServer {
       sync,
       serviceHealth,
       conntrack: this.#openConntrack(family),
-      onFirstSync: () => {
-        void removeOtherModes(config.mode, family, this.#logger, mode.removeLeftovers);
-        this.#waitingForSync.delete(family);
-        if (this.#waitingForSync.size === 0) this.#clock.schedule(TIDY_AFTER_MS, tidyUpAfterStart);
-      },
+      onFirstSync: () => this.#afterFirstSync(family, mode),
     });
     const settings = planSettings(family, facts, config, {
       interfaceAddresses: this.#addresses.addresses(family),
@@ -254,6 +250,14 @@ export class ProxyServer {
     sync.updateSettings(settings);
     this.#health.updated(family);
     void sync.start(signal);
+  }
+
+  #afterFirstSync(family: IpFamily, mode: OpenMode): void {
+    void removeOtherModes(this.#invocation.config.mode, family, this.#logger, mode.removeLeftovers);
+    this.#waitingForSync.delete(family);
+    if (this.#waitingForSync.size > 0) return;
+    removeIpvsLink(this.#logger);
+    this.#clock.schedule(TIDY_AFTER_MS, tidyUpAfterStart);
   }
 
   #openConntrack(family: IpFamily): ConntrackCleaner | undefined {

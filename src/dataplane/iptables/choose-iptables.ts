@@ -16,6 +16,8 @@ export interface ChosenIptables {
   readonly others: readonly Iptables[];
   /** Those of them that hold chains of ours: what they say applies too, so they should be cleaned up. */
   readonly withLeftovers: readonly Iptables[];
+  /** Whether chains of kube-proxy's ipvs mode may be in the chosen back-end. */
+  readonly mayHaveIpvsLeftovers: boolean;
 }
 
 /** Chains by which kubelet shows which back-end the host uses. */
@@ -56,12 +58,14 @@ export async function chooseIptables(
     chosen === preferred?.backend
       ? preferred
       : found.find((entry) => entry.iptables.backend === chosen)!.iptables;
+  const own = found.find((entry) => entry.iptables.backend === chosen)?.survey;
   const beside = found.filter((entry) => entry.iptables.backend !== chosen);
   return {
     iptables,
     reason,
     others: beside.map((entry) => entry.iptables),
     withLeftovers: beside.filter((entry) => hasLeftovers(entry.survey)).map((entry) => entry.iptables),
+    mayHaveIpvsLeftovers: own === undefined || hasLeftovers(own, 'ipvs mode'),
   };
 }
 

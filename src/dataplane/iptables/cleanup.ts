@@ -2,6 +2,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { Iptables, TableSurvey } from '../../kernel/iptables/iptables.ts';
 import { isServicePortChain } from './chain-names.ts';
 import { findCulprits } from './culprits.ts';
+import { ipvsChains, ipvsJumps } from './ipvs-leftovers.ts';
 import { ProgrammedState } from './programmed-state.ts';
 import { deletionBlocks, type Segment, textOf } from './restore-input.ts';
 import { baseChainJumps, CANARY_CHAIN, FIREWALL_CHAIN, jumpText, ownChains } from './top-level-chains.ts';
@@ -13,15 +14,22 @@ export function chainsPerBlock(iptables: Iptables): number {
   return iptables.backend === 'nft' ? NFT_CHAINS_PER_BLOCK : Number.POSITIVE_INFINITY;
 }
 
+/** What to remove: all of kube-proxy's, or only what its ipvs mode has and its iptables mode has not. */
+export type CleanupScope = 'all' | 'ipvs mode';
+
 /**
  * Removes what this mode and kube-proxy's have ever created in one family and back-end (spec B.4): jumps, chains of
- * ServicePorts, top-level chains, canaries. KUBE-FIREWALL is kubelet's as well and stays with its jumps. Runs a handful
+ * ServicePorts, top-level chains, canaries, and those of its ipvs mode. KUBE-FIREWALL is kubelet's as well and stays with its jumps. Runs a handful
  * of programs, however much there is. A table that fails does not keep others from being done; the errors are returned.
  * Nothing to remove is no error.
  */
-export async function cleanupIptables(iptables: Iptables, logger: Logger): Promise<readonly unknown[]> {
+export async function cleanupIptables(
+  iptables: Iptables,
+  logger: Logger,
+  scope: CleanupScope = 'all',
+): Promise<readonly unknown[]> {
   const survey = await iptables.survey();
-  if (!hasLeftovers(survey)) return [];
+  if (!hasLeftovers(survey, scope)) return [];
   const errors: unknown[] = [];
   const attempt = async (action: () => Promise<void>) => {
     try {
@@ -33,29 +41,36 @@ export async function cleanupIptables(iptables: Iptables, logger: Logger): Promi
   };
   for (const table of ['nat', 'filter'] as const) {
     await attempt(async () => {
-      errors.push(...(await removeFrom(table, iptables, survey, logger)));
+      errors.push(...(await removeFrom({ table, scope }, iptables, survey, logger)));
     });
   }
-  if (survey.chains.get('mangle')?.includes(CANARY_CHAIN))
+  if (scope === 'all' && survey.chains.get('mangle')?.includes(CANARY_CHAIN))
     await attempt(() => iptables.destroyChain('mangle', CANARY_CHAIN));
   return errors;
 }
 
 /** Whether any chain that {@link cleanupIptables} would remove is there. */
-export function hasLeftovers({ chains }: TableSurvey): boolean {
+export function hasLeftovers({ chains }: TableSurvey, scope: CleanupScope = 'all'): boolean {
   const some = (table: string, isOurs: (chain: string) => boolean) =>
     chains.get(table)?.some(isOurs) ?? false;
   return (
-    some('nat', (chain) => isLeftover('nat', chain)) ||
-    some('filter', (chain) => isLeftover('filter', chain)) ||
-    some('mangle', (chain) => chain === CANARY_CHAIN)
+    some('nat', (chain) => isLeftover({ table: 'nat', scope }, chain)) ||
+    some('filter', (chain) => isLeftover({ table: 'filter', scope }, chain)) ||
+    (scope === 'all' && some('mangle', (chain) => chain === CANARY_CHAIN))
   );
+}
+
+interface TableScope {
+  readonly table: 'nat' | 'filter';
+  readonly scope: CleanupScope;
 }
 
 /** Chains of kube-proxy before 1.24. */
 const formerChain = /^KUBE-XLB-[A-Z2-7]{16}$/;
 
-function isLeftover(table: 'nat' | 'filter', chain: string): boolean {
+function isLeftover({ table, scope }: TableScope, chain: string): boolean {
+  if (ipvsChains[table].includes(chain)) return true;
+  if (scope === 'ipvs mode') return false;
   return (
     ownChains[table].includes(chain) ||
     (table === 'nat' && (isServicePortChain(chain) || formerChain.test(chain)))
@@ -64,15 +79,16 @@ function isLeftover(table: 'nat' | 'filter', chain: string): boolean {
 
 /** Chains that a foreign rule leads to are emptied and stay; the errors say so. */
 async function removeFrom(
-  table: 'nat' | 'filter',
+  where: TableScope,
   iptables: Iptables,
   survey: TableSurvey,
   logger: Logger,
 ): Promise<readonly unknown[]> {
+  const { table } = where;
   const errors: unknown[] = [];
   const kept = new Set<string>();
   for (let present = survey; ; present = await iptables.survey()) {
-    const segments = [...removal(table, present, chainsPerBlock(iptables), kept)];
+    const segments = [...removal(where, present, chainsPerBlock(iptables), kept)];
     if (segments.length === 0) return errors;
     try {
       await iptables.restore(textOf(segments), table);
@@ -90,13 +106,14 @@ async function removeFrom(
 
 /** Input that removes what is ours in a table; nothing at all where that is nothing. Absent tables are not touched: that would create them. */
 function* removal(
-  table: 'nat' | 'filter',
+  where: TableScope,
   { chains, builtInRules }: TableSurvey,
   perBlock: number,
   kept: ReadonlySet<string>,
 ): Generator<Segment> {
+  const { table, scope } = where;
   const jumps = new Set(
-    baseChainJumps
+    [...ipvsJumps, ...(scope === 'all' ? baseChainJumps : [])]
       .filter((jump) => jump.table === table && jump.to !== FIREWALL_CHAIN)
       .map((jump) => `${jump.from} ${jumpText(jump)}`),
   );
@@ -104,6 +121,6 @@ function* removal(
   const present = builtInRules.get(table)?.filter((rule) => jumps.has(rule)) ?? [];
   if (present.length > 0)
     yield { text: `*${table}\n${present.map((rule) => `-D ${rule}\n`).join('')}COMMIT\n` };
-  const leftovers = chains.get(table)?.filter((chain) => isLeftover(table, chain)) ?? [];
+  const leftovers = chains.get(table)?.filter((chain) => isLeftover(where, chain)) ?? [];
   yield* deletionBlocks(table, leftovers, perBlock, kept);
 }

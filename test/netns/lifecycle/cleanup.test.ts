@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { iptablesLines, ownIptablesLines } from './iptables-lines.ts';
 import { nftNames } from './nft-table.ts';
 import { NodeBed } from './node-bed.ts';
 import { shop, shopNftables, WEB, writeShopIptables } from './shop.ts';
+import { waitUntil } from './wait-until.ts';
 
 let bed: NodeBed;
 beforeAll(async () => {
@@ -45,6 +47,41 @@ COMMIT
 -A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT
 -A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE
 -A CNI-HOSTPORT-DNAT -p tcp -m tcp --dport 8443 -j DNAT --to-destination 10.244.1.2:8443
+COMMIT
+`;
+
+/** The rules of ipvs mode, shortened. */
+const IPVS = `*filter
+:KUBE-FORWARD - [0:0]
+:KUBE-IPVS-FILTER - [0:0]
+:KUBE-IPVS-OUT-FILTER - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-PROXY-FIREWALL - [0:0]
+:KUBE-SOURCE-RANGES-FIREWALL - [0:0]
+-I FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-I INPUT -m comment --comment "kubernetes health check rules" -j KUBE-NODE-PORT
+-I INPUT -m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL
+-I FORWARD -m comment --comment "kube-proxy firewall rules" -j KUBE-PROXY-FIREWALL
+-I INPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-FILTER
+-I OUTPUT -m comment --comment "kubernetes ipvs access filter" -j KUBE-IPVS-OUT-FILTER
+-A KUBE-IPVS-FILTER -m set --match-set KUBE-CLUSTER-IP dst,dst -j RETURN
+-A KUBE-PROXY-FIREWALL -j KUBE-SOURCE-RANGES-FIREWALL
+-A KUBE-SOURCE-RANGES-FIREWALL -m set --match-set KUBE-LOOP-BACK dst,dst -j DROP
+COMMIT
+*nat
+:KUBE-LOAD-BALANCER - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-NODE-PORT - [0:0]
+:KUBE-POSTROUTING - [0:0]
+:KUBE-SERVICES - [0:0]
+-I OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING
+-A KUBE-SERVICES -s 127.0.0.0/8 -j RETURN
+-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j KUBE-LOAD-BALANCER
+-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODE-PORT
+-A KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ
+-A KUBE-MARK-MASQ -j MARK --or-mark 0x4000
 COMMIT
 `;
 
@@ -100,6 +137,56 @@ test('--cleanup says what it cannot remove, removes the rest, and ends with stat
   const left = (await ownIptablesLines(bed, 'nft')).filter((line) => !line.includes('KUBE-FIREWALL'));
   expect(left).toEqual([':KUBE-MARK-MASQ -', '-A OUTPUT -d 203.0.113.9/32 -j KUBE-MARK-MASQ']);
   expect((await nftNames(bed)).filter((name) => name.includes('kube-proxy'))).toEqual([]);
+});
+
+describe("kube-proxy's ipvs mode", () => {
+  const SETS = ['KUBE-CLUSTER-IP', 'KUBE-LOOP-BACK', 'KUBE-IPVS-IPS'];
+  /** As far as a kernel without IPVS goes: chains, jumps and sets. */
+  async function writeIpvs(): Promise<void> {
+    for (const set of SETS) await bed.run(['ipset', 'create', '-exist', set, 'hash:ip,port']);
+    const set6 = 'KUBE-6-LOAD-BALANCER-SOURCE-CID';
+    await bed.run(['ipset', 'create', '-exist', set6, 'hash:ip,port,net', 'family', 'inet6']);
+    await bed.run(['iptables-nft-restore', '--noflush'], IPVS);
+    await bed.run(
+      ['ip6tables-nft-restore', '--noflush'],
+      IPVS.replaceAll('127.0.0.0/8', '::1/128').replace(/^.*--match-set.*\n/gm, ''),
+    );
+  }
+
+  const leftovers = async () => ({
+    lines: (await ownIptablesLines(bed, 'nft')).filter((line) =>
+      /NODE-PORT|LOAD-BALANCER|IPVS|SOURCE-RANGES|kube-proxy firewall/.test(line),
+    ),
+    sets: (await bed.run(['ipset', 'list', '-name']))
+      .split('\n')
+      .filter((name) => name !== '' && !name.endsWith('OF-MINE')),
+  });
+  const nothing = { lines: [], sets: [] };
+
+  test('--cleanup removes its chains, jumps and sets', async () => {
+    await writeIpvs();
+    expect((await leftovers()).sets).toHaveLength(4);
+    const cleanup = bed.startRaw(['--cleanup'], { env: bed.environment('nft') });
+    expect((await cleanup.exited).code, cleanup.log).toBe(0);
+    expect(await leftovers()).toEqual(nothing);
+    expect(await ownIptablesLines(bed, 'nft')).toEqual([]);
+  });
+
+  test.each(['nftables', 'iptables'] as const)(
+    'a start in %s mode removes them, once it serves',
+    async (mode) => {
+      await writeIpvs();
+      await bed.api.apply(...shop());
+      const proxy = bed.start(mode, { env: bed.environment('nft') });
+      await bed.synced(proxy);
+      await waitUntil('they are gone', async () => isDeepStrictEqual(await leftovers(), nothing)).catch(
+        async () => expect(await leftovers(), proxy.log).toEqual(nothing),
+      );
+      expect(await bed.answers(`${WEB}:80`)).toBe(true);
+      expect(await bed.answers('172.31.0.11:30080')).toBe(true);
+      expect(proxy.lines(/^[WE].*(Leftovers|cannot remove)/)).toEqual([]);
+    },
+  );
 });
 
 describe('a start in one mode leaves the rules of others alone', () => {
