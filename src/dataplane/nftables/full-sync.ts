@@ -17,7 +17,7 @@ import { nodePortIPs } from './sets.ts';
 import { clusterIPKey, hairpinKey, SharedElements, visitShared } from './shared-elements.ts';
 import { staticRuleset } from './static-rules.ts';
 import { roomFor } from './table-size.ts';
-import { type Treatment, treatmentOfChain, withTargets } from './treatment.ts';
+import { balance, type Treatment, treatmentOfChain, withTargets } from './treatment.ts';
 import { treatmentRules } from './treatment-rules.ts';
 
 export interface FullSync {
@@ -72,21 +72,24 @@ export function buildFullSync(
   }
   for (const chain of chains) transaction.add(chain);
   const fill: ProgrammedState['fill'] = new Map();
+  const sized = new Map<SetName, NftSet | NftMap>();
   for (const [name, set] of sets) {
-    const rows = content.elements.rows.get(name);
-    const count = rows?.count ?? 0;
-    const sized = { ...set, size: roomFor(count) };
-    fill.set(name, { count, room: sized.size });
-    transaction.add(sized);
-    if (rows !== undefined) transaction.add({ kind: 'elements', of: sized, rows });
+    const count = content.elements.rows.get(name)?.count ?? 0;
+    const room = roomFor(count);
+    fill.set(name, { count, room });
+    sized.set(name, { ...set, size: room });
+    transaction.add(sized.get(name)!);
   }
-  if (nodePorts !== undefined)
-    transaction.add(nodePorts.set).add({ kind: 'elements', of: nodePorts.set, rows: nodePorts.rows });
+  if (nodePorts !== undefined) transaction.add(nodePorts.set);
   for (const set of privateSets) transaction.add(set);
+  // Rules come before elements: for each rule that looks a map up the kernel walks what the map holds by then.
   for (const rule of statics.rules) transaction.add(rule);
   for (const treatment of treatments)
     for (const rule of treatmentRules(treatment, settings)) transaction.add(rule);
   for (const objects of privates) for (const rule of objects.rules) transaction.add(rule);
+  for (const [name, rows] of content.elements.rows)
+    transaction.add({ kind: 'elements', of: sized.get(name)!, rows });
+  if (nodePorts !== undefined) transaction.add({ kind: 'elements', of: nodePorts.set, rows: nodePorts.rows });
 
   const wanted = new Set(chains.map((chain) => chain.name));
   const leftovers = existing?.chains.filter((name) => !wanted.has(name)) ?? [];
@@ -100,10 +103,22 @@ export function buildFullSync(
   return { transaction, state, leftovers };
 }
 
+/**
+ * Chains that are there whether or not a Service needs them: a rule that is added to look up a map with 100,000 elements
+ * costs the kernel some 15 ms, so the usual numbers of endpoints must not wait for theirs.
+ */
+const permanentTreatments: readonly Treatment[] = [1, 2, 4, 8, 16, 32, 64].map((slots) =>
+  balance('service', 'cluster', slots),
+);
+
 function collect(plan: ProxyPlan, sets: ReadonlyMap<SetName, NftSet | NftMap>) {
   const elements = new ElementTable(sets);
   const shared = new SharedElements();
   const chainUse = new Map<string, number>();
+  const use = (treatment: Treatment) => {
+    for (const { chain } of withTargets(treatment)) chainUse.set(chain, (chainUse.get(chain) ?? 0) + 1);
+  };
+  for (const treatment of permanentTreatments) use(treatment);
   const sink: ElementSink = {
     clusterIP: (ip) => void shared.change(clusterIPKey(ip), 1),
     hairpin: (ip, protocol, port) => void shared.change(hairpinKey(ip, protocol, port), 1),
@@ -112,8 +127,7 @@ function collect(plan: ProxyPlan, sets: ReadonlyMap<SetName, NftSet | NftMap>) {
     verdict(map, ip, protocol, port, verdict, comment) {
       elements.verdict(map, ip, protocol, port, verdict, comment);
       const treatment = treatmentOfChain(verdict.slice('goto '.length));
-      if (treatment === undefined) return;
-      for (const { chain } of withTargets(treatment)) chainUse.set(chain, (chainUse.get(chain) ?? 0) + 1);
+      if (treatment !== undefined) use(treatment);
     },
   };
   for (const servicePort of plan.servicePorts.values()) visitElements(servicePort, sink);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawsFor, slotsFor } from './slots.ts';
+import { DRAWS, slotsFor } from './slots.ts';
 
 test('slots are the power of two at or above the number of endpoints', () => {
   expect([1, 2, 3, 4, 5, 8, 9, 16, 17, 1000, 1024, 1025].map(slotsFor)).toEqual([
@@ -11,7 +11,9 @@ test('slots are the power of two at or above the number of endpoints', () => {
 function shares(n: number): number[] {
   const result = new Array<number>(n).fill(0);
   let left = 1;
-  for (const modulus of drawsFor(slotsFor(n))) {
+  const slots = slotsFor(n);
+  const moduli = slots <= 2 ? [slots] : [...new Array<number>(DRAWS).fill(slots), slots / 2];
+  for (const modulus of moduli) {
     const hit = Math.min(n, modulus);
     for (let slot = 0; slot < hit; slot++) result[slot]! += left / modulus;
     left *= 1 - hit / modulus;

@@ -14,11 +14,8 @@ export function slotsFor(endpoints: number): number {
 }
 
 /**
- * The moduli that a chain for `slots` draws with, in order. Eight tries miss with a chance below 0.5^8; the last rule
- * draws below slots/2, where every number is taken, so a connection always finds an endpoint. The shares of two
- * endpoints differ by less than 0.8 % at the worst (n just above slots/2) and not at all where n equals slots.
+ * How often a chain draws below `slots` before it draws below slots/2, where every number is taken, so that a connection
+ * always finds an endpoint. Eight misses in a row have a chance below 0.5^8; so the shares of two endpoints differ by
+ * less than 0.8 % at the worst (n just above slots/2), and not at all where n equals slots.
  */
-export function drawsFor(slots: number): readonly number[] {
-  if (slots <= 2) return [slots];
-  return [...new Array<number>(8).fill(slots), slots / 2];
-}
+export const DRAWS = 8;

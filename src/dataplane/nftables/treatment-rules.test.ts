@@ -33,11 +33,13 @@ describe('rules', () => {
     [balance('service', 'local', 2), [draw(service, 2, 'local-endpoints')]],
     [
       balance('nodeport', 'cluster', 4),
-      [
-        ...new Array<string>(8).fill(draw(nodePort, 4, 'nodeport-cluster-endpoints')),
-        draw(nodePort, 2, 'nodeport-cluster-endpoints'),
-      ],
+      [...new Array<string>(8).fill('jump nodeport-cluster-draw-4'), 'goto nodeport-cluster-2'],
     ],
+    [
+      balance('service', 'local', 16),
+      [...new Array<string>(8).fill('jump local-draw-16'), 'goto local-draw-8'],
+    ],
+    [treatmentOfChain('local-draw-16')!, [draw(service, 16, 'local-endpoints')]],
     [balance('nodeport', 'local', 1), [draw(nodePort, 1, 'nodeport-local-endpoints')]],
     [external('service', 8), ['mark set mark or 0x00004000 comment "masquerade"', 'goto cluster-8']],
     [
@@ -95,7 +97,18 @@ describe('treatments', () => {
     const chains = (treatment: Treatment) => withTargets(treatment).map(({ chain }) => chain);
     expect(chains(balance('service', 'local', 2))).toEqual(['local-2']);
     expect(chains(external('nodeport', 2))).toEqual(['nodeport-cluster-2', 'nodeport-external-2']);
-    expect(chains(externalLocal('service', 4, 1))).toEqual(['cluster-4', 'local-1', 'external-local-4-1']);
-    expect(chains(externalLocal('service', 4, 0))).toEqual(['cluster-4', 'external-local-4-0']);
+    expect(chains(externalLocal('service', 4, 1))).toEqual([
+      'cluster-2',
+      'cluster-draw-4',
+      'cluster-4',
+      'local-1',
+      'external-local-4-1',
+    ]);
+    expect(chains(externalLocal('service', 4, 0))).toEqual([
+      'cluster-2',
+      'cluster-draw-4',
+      'cluster-4',
+      'external-local-4-0',
+    ]);
   });
 });

@@ -5,6 +5,7 @@ import type { PlanSettings } from '../../plan/plan-settings.ts';
 import {
   fromThisNode,
   goto,
+  jump,
   localTraffic,
   markForMasquerade,
   nftFamily,
@@ -13,8 +14,8 @@ import {
   slotKey,
 } from './family-terms.ts';
 import { SETS } from './names.ts';
-import { drawsFor } from './slots.ts';
-import type { Treatment } from './treatment.ts';
+import { DRAWS } from './slots.ts';
+import type { EndpointPolicy, FrontendScope, Treatment } from './treatment.ts';
 
 /** The rules of a treatment's chain, in order. They depend on the settings, not on any Service. */
 export function treatmentRules(treatment: Treatment, settings: PlanSettings): readonly Rule[] {
@@ -25,9 +26,13 @@ export function treatmentRules(treatment: Treatment, settings: PlanSettings): re
     ...(comment === undefined ? {} : { comment }),
   });
   switch (treatment.kind) {
-    case 'cluster':
-    case 'local':
-      return drawsFor(treatment.slots).map((mod) => rule(drawEndpoint(treatment, mod, settings)));
+    case 'draw':
+      return [rule(drawEndpoint(treatment, settings))];
+    case 'balance':
+      return [
+        ...Array.from({ length: DRAWS }, () => rule([jump(treatment.draw.chain)])),
+        rule([goto(treatment.lastDraw.chain)]),
+      ];
     case 'external':
       return [
         rule([markForMasquerade(settings.masqueradeMark)], 'masquerade'),
@@ -60,17 +65,20 @@ export function externalLocalRules(
   ];
 }
 
-function drawEndpoint(treatment: Treatment, mod: number, settings: PlanSettings): readonly Statement[] {
-  const frontendKey = treatment.scope === 'nodeport' ? nodePortKey : serviceKey(nftFamily(settings.family));
+function drawEndpoint(
+  { scope, policy, slots }: Extract<Treatment, { kind: 'draw' }>,
+  settings: PlanSettings,
+): readonly Statement[] {
+  const frontendKey = scope === 'nodeport' ? nodePortKey : serviceKey(nftFamily(settings.family));
   return [
     { kind: 'match', left: [metaL4proto], op: '==', right: { values: ['tcp', 'udp', 'sctp'] } },
-    { kind: 'dnat', to: { key: slotKey(frontendKey, mod), map: { set: endpointMap(treatment) } } },
+    { kind: 'dnat', to: { key: slotKey(frontendKey, slots), map: { set: endpointMap(scope, policy) } } },
   ];
 }
 
-function endpointMap(treatment: Treatment): string {
-  if (treatment.scope === 'nodeport') {
-    return treatment.kind === 'local' ? SETS.nodePortLocalEndpoints : SETS.nodePortClusterEndpoints;
+function endpointMap(scope: FrontendScope, policy: EndpointPolicy): string {
+  if (scope === 'nodeport') {
+    return policy === 'local' ? SETS.nodePortLocalEndpoints : SETS.nodePortClusterEndpoints;
   }
-  return treatment.kind === 'local' ? SETS.localEndpoints : SETS.clusterEndpoints;
+  return policy === 'local' ? SETS.localEndpoints : SETS.clusterEndpoints;
 }

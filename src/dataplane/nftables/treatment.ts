@@ -1,6 +1,9 @@
 /** What addresses the frontends of a treatment: a destination address and port, or a node port. */
 export type FrontendScope = 'service' | 'nodeport';
 
+/** Which of a frontend's endpoints: of the whole cluster, or of this node. */
+export type EndpointPolicy = 'cluster' | 'local';
+
 /**
  * One way of treating new connections, shared by all frontends that need it: the name of a chain, and what its rules
  * do. There is one chain for each treatment in use, none per Service.
@@ -10,8 +13,18 @@ export type Treatment = {
   readonly scope: FrontendScope;
 } & (
   | {
-      /** DNAT to one of the frontend's cluster-wide endpoints, or of those on this node. */
-      readonly kind: 'cluster' | 'local';
+      /** DNAT to one of the frontend's cluster-wide endpoints, or of those on this node, by as many draws as it takes. */
+      readonly kind: 'balance';
+      readonly policy: EndpointPolicy;
+      readonly slots: number;
+      /** Draws below `slots` and below `slots / 2`. */
+      readonly draw: Treatment;
+      readonly lastDraw: Treatment;
+    }
+  | {
+      /** DNAT to the endpoint in a slot drawn below `slots`; where there is none, back to the caller. */
+      readonly kind: 'draw';
+      readonly policy: EndpointPolicy;
       readonly slots: number;
     }
   | {
@@ -34,9 +47,27 @@ export function treatmentOfChain(chain: string): Treatment | undefined {
   return interned.get(chain);
 }
 
-/** Spread over `slots` slots of the frontend's endpoints. */
-export function balance(scope: FrontendScope, kind: 'cluster' | 'local', slots: number): Treatment {
-  return intern({ chain: `${prefix(scope)}${kind}-${slots}`, scope, kind, slots });
+/** Spread over `slots` slots of the frontend's endpoints. Up to two slots are always full, and one draw is enough. */
+export function balance(scope: FrontendScope, policy: EndpointPolicy, slots: number): Treatment {
+  if (slots <= 2) return draw(scope, policy, slots);
+  const chain = `${prefix(scope)}${policy}-${slots}`;
+  return (
+    interned.get(chain) ??
+    intern({
+      chain,
+      scope,
+      kind: 'balance',
+      policy,
+      slots,
+      draw: draw(scope, policy, slots),
+      lastDraw: draw(scope, policy, slots / 2),
+    })
+  );
+}
+
+function draw(scope: FrontendScope, policy: EndpointPolicy, slots: number): Treatment {
+  const chain = `${prefix(scope)}${policy}-${slots <= 2 ? '' : 'draw-'}${slots}`;
+  return interned.get(chain) ?? intern({ chain, scope, kind: 'draw', policy, slots });
 }
 
 /** External traffic with policy Cluster. */
@@ -63,13 +94,22 @@ export function externalLocal(scope: FrontendScope, clusterSlots: number, localS
   );
 }
 
-/** The treatment and all it leads to, targets first: the order in which their chains can be filled. */
+/** The treatment and all it leads to, each once, targets first: the order in which their chains can be filled. */
 export function withTargets(treatment: Treatment): readonly Treatment[] {
-  if (treatment.kind === 'external') return [treatment.cluster, treatment];
-  if (treatment.kind !== 'external-local') return [treatment];
-  return treatment.local === undefined
-    ? [treatment.cluster, treatment]
-    : [treatment.cluster, treatment.local, treatment];
+  return [...new Set([...targetsOf(treatment).flatMap(withTargets), treatment])];
+}
+
+function targetsOf(treatment: Treatment): readonly Treatment[] {
+  switch (treatment.kind) {
+    case 'draw':
+      return [];
+    case 'balance':
+      return [treatment.lastDraw, treatment.draw];
+    case 'external':
+      return [treatment.cluster];
+    case 'external-local':
+      return treatment.local === undefined ? [treatment.cluster] : [treatment.cluster, treatment.local];
+  }
 }
 
 function prefix(scope: FrontendScope): string {
