@@ -30,6 +30,7 @@ import {
 import { NodeWatch } from './node-watch.ts';
 import { type OpenedSource, openSource } from './open-source.ts';
 import { ProblemLog } from './problem-log.ts';
+import { Repairs } from './repairs.ts';
 import { ServiceNetworks } from './service-networks.ts';
 import { SyncEffects } from './sync-effects.ts';
 import { tidyUpAfterStart } from './tidy-up.ts';
@@ -116,13 +117,17 @@ export class ProxyServer {
     const { config, nodeName } = this.#invocation;
     this.#addresses.start();
     this.#closers.push(() => this.#addresses.close());
+    const repairs = new Repairs({ clock: this.#clock, logger: this.#logger }, (family, what) =>
+      this.#repair(family, what),
+    );
+    this.#closers.push(() => repairs.close());
     const mode = await openMode(config, supportedFamilies(this.#sysctls), {
       clock: this.#clock,
       logger: this.#logger,
       sysctls: this.#sysctls,
       metrics: this.#metrics.proxy,
       registry: this.#metrics.registry,
-      onForeignEdit: (family, what) => this.#repair(family, what),
+      onForeignEdit: (family, what) => repairs.note(family, what),
       onSetAside: (servicePort, reason) => this.#reportRefused(servicePort, reason),
     });
     this.#closers.push(() => mode.close());
@@ -330,10 +335,6 @@ export class ProxyServer {
   }
 
   #repair(family: IpFamily, what: string): void {
-    this.#logger.warn('Something else changed our rules, writing them again', {
-      ipFamily: family,
-      change: what,
-    });
     this.#metrics.own.foreignEditsRepaired.inc({ ip_family: family });
     this.#syncs.get(family)?.requestFullSync(`foreign edit: ${what}`);
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nftTable } from './nft-table.ts';
 import { NodeBed } from './node-bed.ts';
 import { disturbances, shop, shopNftables, shopTraffic, WEB, writeShopIptables } from './shop.ts';
-import { delay } from './wait-until.ts';
+import { delay, waitUntil } from './wait-until.ts';
 
 let bed: NodeBed;
 beforeAll(async () => {
@@ -26,6 +26,24 @@ describe.each(['nftables', 'iptables'] as const)('%s', (mode) => {
     expect(disturbances(await traffic.stop())).toEqual([]);
     expect(second.exit).toBeUndefined();
   });
+});
+
+test('two proxies on one node, as while a DaemonSet is rolled out with a surge, do not chase each other', async () => {
+  await bed.api.apply(...shop());
+  const first = bed.start('nftables');
+  await bed.synced(first);
+  const traffic = await bed.traffic(shopTraffic);
+  const second = bed.start('nftables');
+  await waitUntil('one has noticed', () => [first, second].some((proxy) => /another proxy/.test(proxy.log)));
+  const lines = first.lines(/./).length + second.lines(/./).length;
+  await delay(2000);
+  // The ports of the first one are busy until it ends, which is logged; and it ends well.
+  expect(first.lines(/./).length + second.lines(/./).length - lines).toBeLessThan(8);
+  expect(second.lines(/^E.*(10256|10249)/).length).toBeGreaterThan(0);
+  await first.end();
+  await bed.synced(second);
+  await delay(300);
+  expect(disturbances(await traffic.stop())).toEqual([]);
 });
 
 describe("from kube-proxy's own rules", () => {
