@@ -7,6 +7,7 @@ export type AppErrorDetail =
   | { readonly code: 'APP_NODE_MISSING'; readonly node: string }
   | { readonly code: 'APP_NODE_WITHOUT_POD_CIDRS'; readonly node: string }
   | { readonly code: 'APP_POD_CIDRS_CHANGED'; readonly node: string }
+  | { readonly code: 'APP_NOT_PRIVILEGED'; readonly capability: string }
   | { readonly code: 'APP_HOST_SETUP_INCOMPLETE' };
 
 /** Why the proxy cannot start, or cannot go on. */

@@ -3,6 +3,7 @@ import type { Invocation } from '../cli/invocation.ts';
 import { fairleadVersion } from '../cli/version.ts';
 import { hostSysctls } from '../kernel/sysctl/sysctl.ts';
 import { removeAllModes } from './cleanup.ts';
+import { requireNetAdmin } from './privileges.ts';
 import { ProxyServer } from './proxy-server.ts';
 
 /**
@@ -11,6 +12,7 @@ import { ProxyServer } from './proxy-server.ts';
  */
 export async function runProxy(invocation: Invocation): Promise<number> {
   const { config, logger, nodeName, reportedVersion, configFileWatch } = invocation;
+  requireNetAdmin();
   if (invocation.oneShot === 'cleanup') return (await removeAllModes(logger)).length === 0 ? 0 : 1;
   const stop = new AbortController();
   const onSignal = (name: NodeJS.Signals) => {

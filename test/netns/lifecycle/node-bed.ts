@@ -71,11 +71,13 @@ export class NodeBed {
     options: ProxyProcessOptions & {
       readonly config?: Readonly<Record<string, unknown>>;
       readonly flags?: readonly string[];
+      /** Arguments before the others. */
+      readonly before?: readonly string[];
       /** Objects come from this directory and not from the API server. */
       readonly manifests?: string;
     } = {},
   ): ProxyProcess {
-    const { config, flags = [], manifests, ...process } = options;
+    const { config, flags = [], before = [], manifests, ...process } = options;
     const kubeconfigFile = this.file('kubeconfig', kubeconfig({ server: this.api.url }));
     const configFile = this.file(
       'config.yaml',
@@ -93,7 +95,7 @@ export class NodeBed {
       }),
     );
     const source = manifests === undefined ? [] : ['--manifests', manifests];
-    return this.startRaw(['--config', configFile, ...source, ...flags], process);
+    return this.startRaw([...before, '--config', configFile, ...source, ...flags], process);
   }
 
   /** Stands for /run/xtables.lock. */

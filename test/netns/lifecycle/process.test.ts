@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { iptablesLines } from './iptables-lines.ts';
 import { NodeBed } from './node-bed.ts';
+import { KUBE_PROXY } from './proxy-process.ts';
 import { shop, WEB, WEB_NODE_PORT } from './shop.ts';
 import { delay } from './wait-until.ts';
 
@@ -106,6 +107,19 @@ describe('ends at once', () => {
     expect(errors[0]).toMatch(reason);
     expect(await bed.run(['nft', 'list', 'ruleset'])).toBe('');
   });
+
+  test.each(['nftables', 'iptables'])(
+    'without CAP_NET_ADMIN, mode %s: status 1 and what is missing',
+    async (mode) => {
+      await bed.api.apply(...shop());
+      const proxy = bed.start(mode, {
+        program: 'setpriv',
+        before: ['--bounding-set=-all', '--inh-caps=-all', KUBE_PROXY],
+      });
+      expect(await Promise.race([proxy.exited, delay(5000)])).toEqual({ code: 1, signal: null });
+      expect(proxy.lines(/./)).toEqual([expect.stringMatching(/^E.*lacks CAP_NET_ADMIN/)]);
+    },
+  );
 
   test('no configuration file, no kubeconfig, no service account: status 1 and one error line', async () => {
     const { KUBERNETES_SERVICE_HOST: _, ...env } = process.env;
