@@ -54,11 +54,6 @@ const troubles: Record<
     end: () => bed.api.control('POST /watches/cut', { midFrame: true }).then(release),
     milliseconds: 10_000,
   },
-  'watches are reset': {
-    begin: () => bed.api.control('POST /watches/hold'),
-    end: () => bed.api.control('POST /watches/cut', { how: 'reset' }).then(release),
-    milliseconds: 10_000,
-  },
   'watches carry garbage': {
     begin: () => bed.api.control('POST /watches/hold'),
     end: () => bed.api.control('POST /watches/corrupt', { hex: 'ffffffffff00ff' }).then(release),
@@ -73,14 +68,6 @@ const troubles: Record<
     end: () => bed.api.control('DELETE /faults'),
     milliseconds: 10_000,
     log: /^W.*The API server refused a request.*429/,
-  },
-  'everything is answered with 500': {
-    begin: async () => {
-      await bed.api.control('POST /faults', { times: 0, action: { kind: 'status', code: 500 } });
-      await bed.api.control('POST /watches/cut');
-    },
-    end: () => bed.api.control('DELETE /faults'),
-    milliseconds: 10_000,
   },
   'the server takes requests and does not answer': {
     begin: async () => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ownIptablesLines } from './iptables-lines.ts';
 import { nftTable } from './nft-table.ts';
 import { NodeBed } from './node-bed.ts';
 import type { ProxyProcess } from './proxy-process.ts';
@@ -122,6 +123,38 @@ test.each(Object.entries(edits))('%s: repaired within two seconds', async (_, { 
   expect(await repairs('IPv4')).toBe(before.IPv4 + 1);
   expect(await repairs('IPv6')).toBe(before.IPv6 + (ofIPv4Only === true ? 0 : 1));
   if (foreign !== undefined) expect(await foreignTables()).toBe(foreign);
+});
+
+describe.each(['nft', 'legacy'] as const)('iptables mode on the back-end %s', (backend) => {
+  test('flushed tables are written again', async () => {
+    await bed.reset();
+    await bed.api.apply(...shop());
+    const config = { iptables: { minSyncPeriod: '10ms', syncPeriod: '1s' } };
+    proxy = bed.start('iptables', { env: bed.environment(backend), config });
+    await bed.synced(proxy);
+    await waitUntil(
+      'the canaries are planted',
+      async () =>
+        (await ownIptablesLines(bed, backend)).filter((line) => line.startsWith(':KUBE-PROXY-CANARY'))
+          .length === 6,
+    );
+    const before = await ownIptablesLines(bed, backend);
+    const lock = ['env', `XTABLES_LOCKFILE=${bed.lockFile}`];
+    for (const family of ['iptables', 'ip6tables'])
+      for (const table of ['mangle', 'filter', 'nat'])
+        for (const flush of ['-F', '-X'])
+          await bed.run([...lock, `${family}-${backend}`, '-w', '-t', table, flush]);
+    const took = await waitUntil(
+      'the rules are as before',
+      async () => isDeepStrictEqual((await ownIptablesLines(bed, backend)).sort(), before.toSorted()),
+      10_000,
+    ).catch(async (error) =>
+      expect(await ownIptablesLines(bed, backend), `${error}\n${proxy.log}`).toEqual(before),
+    );
+    expect(took).toBeLessThan(5000);
+    expect(await bed.answers(`${WEB}:80`)).toBe(true);
+    expect(await repairs('IPv4')).toBeGreaterThan(0);
+  });
 });
 
 function repairs(family: string): Promise<number> {
