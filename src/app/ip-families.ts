@@ -2,13 +2,19 @@ import { existsSync } from 'node:fs';
 import type { IpFamily } from '../base/ip.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 
-/** The families this kernel has (operations 3.4): IPv4 always, IPv6 unless it is missing or switched off. */
-export function supportedFamilies(sysctls: Sysctls): readonly IpFamily[] {
-  return hasIPv6(sysctls) ? ['IPv4', 'IPv6'] : ['IPv4'];
+/**
+ * The families this kernel has (operations 3.4): IPv4 always, IPv6 unless it is missing or switched off. `exists` tells
+ * whether there is a file of that path.
+ */
+export function supportedFamilies(
+  sysctls: Pick<Sysctls, 'read'>,
+  exists: (path: string) => boolean = existsSync,
+): readonly IpFamily[] {
+  return hasIPv6(sysctls, exists) ? ['IPv4', 'IPv6'] : ['IPv4'];
 }
 
-function hasIPv6(sysctls: Sysctls): boolean {
-  if (!existsSync('/proc/net/if_inet6')) return false;
+function hasIPv6(sysctls: Pick<Sysctls, 'read'>, exists: (path: string) => boolean): boolean {
+  if (!exists('/proc/net/if_inet6')) return false;
   try {
     return sysctls.read('/proc/sys/net/ipv6/conf/all/disable_ipv6') !== '1';
   } catch {

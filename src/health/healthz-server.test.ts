@@ -149,6 +149,18 @@ describe('answers, byte for byte', () => {
     expect(client.received.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
     expect(await rawExchange(port, 'GET /livez HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK.*\}$/s);
   });
+
+  test('load balancers probe /healthz by HTTP/1.0 and 1.1 without further headers (C37)', async () => {
+    const { health, port } = await setup();
+    health.nodeChanged(NODE);
+    const probes = [
+      'GET /healthz HTTP/1.0\r\n\r\n',
+      'GET /healthz HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n',
+    ];
+    for (const probe of probes) {
+      expect(await rawExchange(port, probe)).toMatch(/^HTTP\/1\.1 200 OK.*"healthy":true\}$/s);
+    }
+  });
 });
 
 describe('binding', () => {

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../base/testing/fake-clock.ts';
+import { ProxyHealth } from '../health/proxy-health.ts';
+import { FairleadMetrics } from '../metrics/fairlead-metrics.ts';
+import type { HistogramVec } from '../metrics/histogram.ts';
+import { ProxyMetrics } from '../metrics/proxy-metrics.ts';
+import { service } from '../model/testing/objects.ts';
+import { settings } from '../plan/testing/settings.ts';
+import { FamilySync } from '../sync/family-sync.ts';
+import { SyncEffects } from './sync-effects.ts';
+
+/** A loop whose syncs take as long as the test says. */
+function setup() {
+  const clock = new FakeClock();
+  const metrics = new ProxyMetrics();
+  const ownMetrics = new FairleadMetrics();
+  const health = new ProxyHealth({ syncPeriod: 30_000 }, { clock });
+  const observer = new SyncEffects({ metrics, ownMetrics, health, clock, logger: silentLogger });
+  const takes: number[] = [];
+  const sync = new FamilySync(
+    { settings: settings(), intervals: { min: 1000, retry: 30_000, max: 3_600_000 } },
+    {
+      proxier: {
+        sync: () =>
+          new Promise((resolve) => clock.schedule(takes.shift() ?? 0, () => resolve({ operations: 1 }))),
+        async cleanup() {},
+        close() {},
+      },
+      observer,
+      reportProblem: () => {},
+      clock,
+      logger: silentLogger,
+    },
+  );
+  sync.servicesSynced();
+  sync.endpointSlicesSynced();
+  void sync.start(new AbortController().signal);
+  return { clock, sync, takes, metrics, ownMetrics };
+}
+
+/** Number of observations by upper bound of their bucket. */
+function bucketsOf(histogram: HistogramVec<'ip_family'>): Record<string, number> {
+  const { bounds, counts } = histogram.with({ ip_family: 'IPv4' });
+  const entries = [...counts].map((count, index) => [String(bounds[index] ?? 'Infinity'), count] as const);
+  return Object.fromEntries(entries.filter(([, count]) => count > 0));
+}
+
+test('the time from API to kernel tells syncs of 20 ms, 2 s and 90 s apart, none of them unbounded (C127)', async () => {
+  const { clock, sync, takes, ownMetrics } = setup();
+  await clock.advance(5000);
+  for (const [index, duration] of [20, 2000, 90_000].entries()) {
+    takes.push(duration);
+    sync.setService(service({ name: `s${index}` }));
+    await clock.advance(duration + 5000);
+  }
+  expect(bucketsOf(ownMetrics.apiToKernelDuration)).toEqual({ '0.025': 1, '2.5': 1, '120': 1 });
+});
+
+test('changes that queue up behind a long sync count with their wait (C127)', async () => {
+  const { clock, sync, takes, metrics, ownMetrics } = setup();
+  await clock.advance(5000);
+  takes.push(90_000, 0);
+  sync.setService(service({ name: 'first' }));
+  await clock.advance(10_000);
+  for (let i = 0; i < 100; i++) sync.setService(service({ name: `s${i}` }));
+  await clock.advance(90_000);
+  // 80 s until the long sync ends, and a second between two syncs.
+  expect(bucketsOf(ownMetrics.apiToKernelDuration)).toEqual({ '120': 101 });
+  expect(ownMetrics.apiToKernelDuration.with({ ip_family: 'IPv4' }).sum).toBeCloseTo(90 + 100 * 81, 3);
+  // The duration of kube-proxy's name is that of the sync alone, with kube-proxy's buckets.
+  expect(bucketsOf(metrics.syncProxyRulesDuration)).toEqual({ '0.001': 2, Infinity: 1 });
+});
