@@ -68,6 +68,9 @@ test('changes that queue up behind a long sync count with their wait (C127)', as
   // 80 s until the long sync ends, and a second between two syncs.
   expect(bucketsOf(ownMetrics.apiToKernelDuration)).toEqual({ '120': 101 });
   expect(ownMetrics.apiToKernelDuration.with({ ip_family: 'IPv4' }).sum).toBeCloseTo(90 + 100 * 81, 3);
+  const phase = (name: string) => ownMetrics.syncPhaseDuration.with({ phase: name, ip_family: 'IPv4' });
+  expect(phase('wait').sum).toBeCloseTo(81, 3);
+  expect(phase('apply').sum).toBeCloseTo(90, 3);
   // The duration of kube-proxy's name is that of the sync alone, with kube-proxy's buckets.
   expect(bucketsOf(metrics.syncProxyRulesDuration)).toEqual({ '0.001': 2, Infinity: 1 });
 });

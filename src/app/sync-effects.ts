@@ -82,6 +82,8 @@ export class SyncEffects implements SyncObserver {
       ? this.#metrics.syncFullProxyRulesDuration
       : this.#metrics.syncPartialProxyRulesDuration;
     byKind.observe(labels, milliseconds / 1000);
+    for (const phase of ['wait', 'plan', 'apply'] as const)
+      this.#ownMetrics.syncPhaseDuration.observe({ phase, ip_family: family }, sync.phases[phase] / 1000);
     const now = this.#clock.now();
     for (const times of sync.triggerTimes.values()) {
       for (const time of times) this.#metrics.networkProgrammingDuration.observe(labels, (now - time) / 1000);

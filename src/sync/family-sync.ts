@@ -13,7 +13,7 @@ import { equalSettings, type PlanSettings } from '../plan/plan-settings.ts';
 import { Planner } from '../plan/planner.ts';
 import type { PlanDiff } from '../plan/proxy-plan.ts';
 import { BoundedFrequencyRunner, type RunnerIntervals } from './bounded-frequency-runner.ts';
-import type { SyncObserver } from './sync-observer.ts';
+import type { SyncObserver, SyncPhase } from './sync-observer.ts';
 import { UnappliedChanges } from './unapplied-changes.ts';
 
 /** A full sync is done at least this often, to put right what nobody noticed (spec 6.4). */
@@ -50,6 +50,8 @@ export class FamilySync {
   #slicesSynced = false;
   #fullSyncReason: string | undefined = 'start';
   #lastFullSync = Number.NEGATIVE_INFINITY;
+  /** Monotonic: when the next sync was first asked for. */
+  #requestedAt: number | undefined;
 
   constructor(
     options: { readonly settings: PlanSettings; readonly intervals: RunnerIntervals },
@@ -172,6 +174,7 @@ export class FamilySync {
 
   #requestIfReady(): void {
     if (!this.#ready) return;
+    this.#requestedAt ??= this.#clock.monotonic();
     this.#observer.queued(this.family);
     this.#runner.run();
   }
@@ -179,6 +182,8 @@ export class FamilySync {
   async #sync(): Promise<void> {
     if (!this.#ready) return;
     const start = this.#clock.monotonic();
+    const phases = { wait: start - (this.#requestedAt ?? start), plan: 0, apply: 0 };
+    this.#requestedAt = undefined;
     this.#unapplied.syncStarted();
     const serviceChanges = this.#services.checkout();
     const sliceChanges = this.#slices.checkout();
@@ -196,7 +201,7 @@ export class FamilySync {
     try {
       let outcome: { diff: PlanDiff | undefined; report: SyncReport };
       try {
-        outcome = await this.#planAndProgram(reason !== undefined, changed);
+        outcome = await this.#planAndProgram(reason !== undefined, changed, phases);
       } catch (error) {
         if (reason !== undefined) throw error;
         // What the kernel holds is not what we think: a full sync does not build on it.
@@ -205,7 +210,7 @@ export class FamilySync {
         });
         this.#observer.failed(this.family, false, this.#clock.monotonic() - start, error);
         reason = 'a partial sync failed';
-        outcome = await this.#planAndProgram(true, changed);
+        outcome = await this.#planAndProgram(true, changed, phases);
       }
       const { diff, report } = outcome;
       const end = this.#clock.monotonic();
@@ -223,6 +228,7 @@ export class FamilySync {
         family: this.family,
         full: reason !== undefined,
         milliseconds: end - start,
+        phases,
         plan: this.#planner.plan,
         changes: diff,
         report,
@@ -240,9 +246,17 @@ export class FamilySync {
   async #planAndProgram(
     full: boolean,
     changed: ReadonlySet<string>,
+    phases: Record<SyncPhase, number>,
   ): Promise<{ diff: PlanDiff | undefined; report: SyncReport }> {
+    const start = this.#clock.monotonic();
     const diff = this.#plan(full, changed);
-    return { diff, report: await this.#proxier.sync(this.#planner.plan, diff) };
+    const planned = this.#clock.monotonic();
+    phases.plan += planned - start;
+    try {
+      return { diff, report: await this.#proxier.sync(this.#planner.plan, diff) };
+    } finally {
+      phases.apply += this.#clock.monotonic() - planned;
+    }
   }
 
   #plan(full: boolean, changed: ReadonlySet<string>): PlanDiff | undefined {

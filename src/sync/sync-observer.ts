@@ -2,11 +2,15 @@ import type { IpFamily } from '../base/ip.ts';
 import type { SyncReport } from '../dataplane/proxier.ts';
 import type { ProxyPlan, ServicePortChange } from '../plan/proxy-plan.ts';
 
+export type SyncPhase = 'wait' | 'plan' | 'apply';
+
 /** One sync that ended well. */
 export interface CompletedSync {
   readonly family: IpFamily;
   readonly full: boolean;
   readonly milliseconds: number;
+  /** Milliseconds by phase. `wait` comes before the sync: from the first request that it answers to its start. */
+  readonly phases: Readonly<Record<SyncPhase, number>>;
   readonly plan: ProxyPlan;
   /** Touched ServicePorts; `undefined` after a full sync, when anything may have changed. */
   readonly changes: readonly ServicePortChange[] | undefined;
