@@ -1,16 +1,21 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { IpFamily } from '../base/ip.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../base/testing/fake-clock.ts';
 import type { ProxyConfiguration } from '../config/proxy-configuration.ts';
 import type { chooseIptables } from '../dataplane/iptables/choose-iptables.ts';
 import { FakeIptables } from '../dataplane/iptables/testing/fake-iptables.ts';
+import { TestCluster } from '../dataplane/testing/test-cluster.ts';
 import { IptablesError } from '../kernel/iptables/iptables-error.ts';
 import { ProxyMetrics } from '../metrics/proxy-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
 import { openIptablesMode } from './iptables-mode.ts';
 
-const host = vi.hoisted(() => ({ installed: new Set<string>(), withoutNat: new Set<string>() }));
+const host = vi.hoisted(() => ({
+  installed: new Set<string>(),
+  withoutNat: new Set<string>(),
+  opened: [] as { dump(): string }[],
+}));
 
 vi.mock('./packet-counters.ts', () => ({
   openPacketCounters: () => ({ ensure: async () => new Set(), close() {} }),
@@ -24,6 +29,7 @@ vi.mock('../dataplane/iptables/choose-iptables.ts', () => ({
       throw new IptablesError(detail, `cannot run ${program}: it is not installed`);
     }
     const iptables = new FakeIptables(family, 'legacy');
+    host.opened.push(iptables);
     iptables.isUsable = async () => !host.withoutNat.has(program);
     return { iptables, reason: 'a test', others: [], withLeftovers: [], mayHaveIpvsLeftovers: false };
   }) satisfies typeof chooseIptables,
@@ -32,6 +38,12 @@ vi.mock('../dataplane/iptables/choose-iptables.ts', () => ({
 beforeEach(() => {
   host.installed = new Set(['iptables', 'ip6tables']);
   host.withoutNat = new Set();
+  host.opened = [];
+});
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
 });
 
 async function open(families: readonly IpFamily[] = ['IPv4', 'IPv6']) {
@@ -42,29 +54,30 @@ async function open(families: readonly IpFamily[] = ['IPv4', 'IPv6']) {
     info: (message, values) => lines.push({ message, ...values }),
   };
   const read = () => '0';
+  const metrics = new ProxyMetrics();
   const mode = await openIptablesMode({ syncPeriod: 30_000 } as ProxyConfiguration, families, {
     clock: new FakeClock(),
     logger,
     sysctls: { read, write() {} },
-    metrics: new ProxyMetrics(),
+    metrics,
     registry: new Registry(),
     onForeignEdit() {},
     onSetAside() {},
   });
-  mode.close();
+  closers.push(() => mode.close());
   const missing = lines.filter((line) =>
     (line as { message: string }).message.startsWith('No iptables support'),
   );
-  return { families: [...mode.proxiers.keys()], missing };
+  return { families: [...mode.proxiers.keys()], missing, proxiers: mode.proxiers, metrics };
 }
 
 test('both families where both are there', async () => {
-  expect(await open()).toEqual({ families: ['IPv4', 'IPv6'], missing: [] });
+  expect(await open()).toMatchObject({ families: ['IPv4', 'IPv6'], missing: [] });
 });
 
 test('without ip6tables IPv4 alone is served, and the log says so (C122)', async () => {
   host.installed.delete('ip6tables');
-  expect(await open()).toEqual({
+  expect(await open()).toMatchObject({
     families: ['IPv4'],
     missing: [
       expect.objectContaining({ ipFamily: 'IPv6', reason: expect.stringContaining('cannot run ip6tables') }),
@@ -74,7 +87,7 @@ test('without ip6tables IPv4 alone is served, and the log says so (C122)', async
 
 test('a family whose table nat is missing is left out, the first one too (C122)', async () => {
   host.withoutNat.add('iptables');
-  expect(await open()).toEqual({
+  expect(await open()).toMatchObject({
     families: ['IPv6'],
     missing: [expect.objectContaining({ ipFamily: 'IPv4', reason: expect.stringContaining('no table nat') })],
   });
@@ -83,4 +96,41 @@ test('a family whose table nat is missing is left out, the first one too (C122)'
 test('none at all is an error (C122)', async () => {
   host.installed.clear();
   await expect(open()).rejects.toMatchObject({ code: 'APP_FAMILY_NOT_SUPPORTED' });
+});
+
+test('after one change the gauges tell all rules that are ours, and apart from them what was written (C125)', async () => {
+  const { proxiers, metrics } = await open(['IPv4']);
+  const proxier = proxiers.get('IPv4')!;
+  const cluster = new TestCluster();
+  for (let i = 1; i <= 100; i++) {
+    const name = `ns/s${i}`;
+    cluster.service(name, { clusterIP: `10.96.0.${i}`, ports: [{ name: 'p80' }] });
+    cluster.slice(name, { p80: '80' }, [`10.0.0.${i}`]);
+  }
+  const gauges = () => {
+    const of = (table: string) => [
+      metrics.iptablesRulesTotal.with({ table, ip_family: 'IPv4' }).value,
+      metrics.iptablesRulesLastSync.with({ table, ip_family: 'IPv4' }).value,
+    ];
+    return { nat: of('nat'), filter: of('filter') };
+  };
+  const inTables = () => {
+    const sections = host.opened[0]!.dump().split(/^\*/m);
+    const count = (table: string) =>
+      sections.find((text) => text.startsWith(`${table}\n`))!.match(/^-A KUBE-/gm)!.length;
+    return { nat: count('nat'), filter: count('filter') };
+  };
+  await proxier.sync(cluster.plan(), undefined);
+  const before = inTables();
+  expect(gauges()).toEqual({
+    nat: [before.nat, before.nat],
+    filter: [before.filter, before.filter],
+  });
+  const { plan, diff } = cluster.slice('ns/s7', { p80: '80' }, ['10.0.1.1', '10.0.1.2']).update();
+  await proxier.sync(plan, diff);
+  const { nat, filter } = inTables();
+  expect(nat).toBeGreaterThan(before.nat);
+  expect(gauges().nat[0]).toBe(nat);
+  expect(gauges().nat[1]).toBeLessThan(20);
+  expect(gauges().filter).toEqual([filter, 0]);
 });
