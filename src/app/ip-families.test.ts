@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { supportedFamilies } from './ip-families.ts';
+import { requirePrimaryFamily, supportedFamilies } from './ip-families.ts';
 
 const DISABLE_IPV6 = '/proc/sys/net/ipv6/conf/all/disable_ipv6';
 
@@ -18,4 +18,17 @@ test.each([
   ['a sysctl that cannot be read', { if_inet6: true, disable_ipv6: undefined }, ['IPv4', 'IPv6']],
 ])('%s (C122)', (_, kernel, families) => {
   expect(familiesOf(kernel)).toEqual(families);
+});
+
+test('the primary family of the node is the one that cannot be missing (C122)', () => {
+  expect(() => requirePrimaryFamily('IPv4', ['IPv4'])).not.toThrow();
+  expect(() => requirePrimaryFamily('IPv6', ['IPv4', 'IPv6'])).not.toThrow();
+  for (const [family, served] of [
+    ['IPv6', 'IPv4'],
+    ['IPv4', 'IPv6'],
+  ] as const) {
+    expect(() => requirePrimaryFamily(family, [served])).toThrow(
+      expect.objectContaining({ detail: { code: 'APP_FAMILY_NOT_SUPPORTED', family } }),
+    );
+  }
 });

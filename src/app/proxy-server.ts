@@ -17,7 +17,7 @@ import { checkFamilies } from './family-checks.ts';
 import { familySinks } from './family-sinks.ts';
 import { applyConntrackSettings, applyOomScore, enableRouteLocalnet } from './host-setup.ts';
 import { type AppMetrics, createHttpServers, createMetrics } from './http-servers.ts';
-import { supportedFamilies } from './ip-families.ts';
+import { requirePrimaryFamily, supportedFamilies } from './ip-families.ts';
 import { type OpenMode, openMode } from './modes.ts';
 import {
   type NodeFacts,
@@ -149,13 +149,7 @@ export class ProxyServer {
     const node = await waitForNode(this.#nodes, this.#invocation, signal);
     if (signal.aborted) return;
     const facts = nodeFacts(nodeName, node, config, this.#logger);
-    if (!families.includes(facts.ips.primaryFamily)) {
-      const family = facts.ips.primaryFamily;
-      throw new AppError(
-        { code: 'APP_FAMILY_NOT_SUPPORTED', family },
-        `this kernel does not support the primary family ${family}`,
-      );
-    }
+    requirePrimaryFamily(facts.ips.primaryFamily, families);
     this.#checkFamilies(facts, families.length > 1);
     const complete = this.#setUpHost(facts);
     if (this.#invocation.oneShot === 'init-only') {
