@@ -58,6 +58,7 @@ export async function collectPlans(invocation: Invocation, signal: AbortSignal):
         proxier: capture(resolve),
         observer: silentObserver,
         reportProblem: (p) => problems.report(p),
+        reportLostFrontend: (p) => problems.log(p),
         clock,
         logger,
       },

@@ -24,6 +24,11 @@ export class ProblemLog {
     const text = `${problem.field}: ${problem.reason}`;
     if (ofObject.has(text) || ofObject.size >= MOST_PER_OBJECT) return;
     ofObject.set(text, problem);
+    this.log(problem);
+  }
+
+  /** Logs a problem that is kept elsewhere. */
+  log(problem: ModelProblem): void {
     this.#logger.warn(`${problem.kind} cannot be used as it is, other objects are not affected`, {
       object: `${problem.namespace}/${problem.name}`,
       field: problem.field,

@@ -209,6 +209,7 @@ export class ProxyServer {
         proxier: mode.proxiers.get(family)!,
         observer: this.#effects,
         reportProblem: (problem) => this.#problems.report(problem),
+        reportLostFrontend: (problem) => this.#problems.log(problem),
         clock: this.#clock,
         logger: this.#logger,
       },
@@ -336,6 +337,9 @@ export class ProxyServer {
   #registerOwnMetrics(): void {
     const { own } = this.#metrics;
     own.setAside.addSource(() => this.#problems.objects());
+    own.setAside.addSource(() =>
+      [...this.#syncs.values()].flatMap((sync) => [...sync.planner.lostFrontends]),
+    );
     own.oldestChangeAge.addSource(() =>
       [...this.#syncs].map(([family, sync]) => [{ ip_family: family }, sync.oldestChangeAge()] as const),
     );

@@ -29,6 +29,7 @@ function setup() {
       },
       observer,
       reportProblem: () => {},
+      reportLostFrontend: () => {},
       clock,
       logger: silentLogger,
     },

@@ -79,6 +79,26 @@ describe('a destination that two Services claim', () => {
     expect(node.frontendsOf('default/a-younger/TCP')).toEqual(['ClusterIP', 'ExternalIP']);
   });
 
+  test('counts as lost as long as it is, and is reported once', () => {
+    const node = newNode();
+    const lost = () => [...node.planner.lostFrontends].map((problem) => problem.name);
+    node.services.update(older);
+    node.services.update(younger);
+    node.sync();
+    expect(lost()).toEqual(['a-younger']);
+    node.planner.replan(node.input, settings());
+    expect(node.problems).toHaveLength(1);
+    node.services.delete('default', 'z-older');
+    node.sync();
+    expect(lost()).toEqual([]);
+    node.services.update(older);
+    node.sync();
+    node.services.delete('default', 'a-younger');
+    node.sync();
+    expect(lost()).toEqual([]);
+    expect(node.problems).toHaveLength(2);
+  });
+
   test('is never taken from a ClusterIP', () => {
     const node = newNode();
     node.services.update(

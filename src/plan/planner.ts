@@ -1,5 +1,10 @@
 import type { Endpoint } from '../model/endpoint.ts';
-import { printableName, type ReportProblem, type ServicePort } from '../model/service-port.ts';
+import {
+  type ModelProblem,
+  printableName,
+  type ReportProblem,
+  type ServicePort,
+} from '../model/service-port.ts';
 import { categorizeEndpoints } from './categorize-endpoints.ts';
 import { claimedFrontends, FrontendClaims } from './frontend-claims.ts';
 import type { PlanSettings } from './plan-settings.ts';
@@ -22,9 +27,12 @@ export class Planner {
   #settings: PlanSettings;
   #servicePorts = new Map<string, ServicePortPlan>();
   #claims: FrontendClaims;
+  /** By servicePortKey: the first destination that another ServicePort has. */
+  readonly #lost = new Map<string, ModelProblem>();
   /** The ports of each Service whose claims are entered. */
   #entered = new Map<string, ReadonlyMap<string, ServicePort>>();
 
+  /** `report` is told when a ServicePort comes to lose a destination to another. */
   constructor(settings: PlanSettings, report: ReportProblem) {
     this.#settings = settings;
     this.#report = report;
@@ -36,6 +44,11 @@ export class Planner {
     return { settings: this.#settings, servicePorts: this.#servicePorts };
   }
 
+  /** ServicePorts that another one has a destination of, one problem each. */
+  get lostFrontends(): Iterable<ModelProblem> {
+    return this.#lost.values();
+  }
+
   /** Looks at everything again, with new settings. */
   replan(input: PlannerInput, settings: PlanSettings): ProxyPlan {
     this.#settings = settings;
@@ -43,6 +56,9 @@ export class Planner {
     this.#claims = this.#newClaims();
     this.#entered = new Map();
     for (const [service, ports] of input.services) this.#enter(service, ports);
+    for (const key of [...this.#lost.keys()]) {
+      if (!input.services.get(serviceOfKey(key))?.has(key)) this.#lost.delete(key);
+    }
     for (const [service, ports] of input.services) {
       for (const [key, port] of ports) this.#servicePorts.set(key, this.#planOf(service, key, port, input));
     }
@@ -70,8 +86,10 @@ export class Planner {
       const before = this.#servicePorts.get(key);
       const port = input.services.get(service)?.get(key);
       const after = port === undefined ? undefined : this.#planOf(service, key, port, input);
-      if (after === undefined) this.#servicePorts.delete(key);
-      else this.#servicePorts.set(key, after);
+      if (after === undefined) {
+        this.#servicePorts.delete(key);
+        this.#lost.delete(key);
+      } else this.#servicePorts.set(key, after);
       if (before !== undefined || after !== undefined) changes.push({ before, after });
     }
     return changes;
@@ -104,11 +122,13 @@ export class Planner {
   #planOf(service: string, key: string, port: ServicePort, input: PlannerInput): ServicePortPlan {
     const endpoints = input.endpoints(service, port.portName, port.protocol);
     const frontends: Frontend[] = [];
+    let lost: ModelProblem | undefined;
     for (const frontend of this.#claimsOf(port)) {
       const owner = this.#claims.owner(frontend, port.protocol);
       if (owner === key) frontends.push(frontend);
-      else this.#reportLost(port, frontend, owner);
+      else lost ??= lostFrontend(port, frontend, owner);
     }
+    this.#noteLost(key, lost);
     return {
       key,
       servicePort: port,
@@ -118,17 +138,25 @@ export class Planner {
     };
   }
 
-  #reportLost(port: ServicePort, frontend: Frontend, owner: string | undefined): void {
-    const destination =
-      frontend.kind === 'NodePort' ? `node port ${frontend.port}` : `${frontend.ip}:${frontend.port}`;
-    this.#report({
-      kind: 'Service',
-      namespace: port.namespace,
-      name: port.name,
-      field: frontend.kind,
-      reason: `${destination}/${port.protocol} of ${printableName(port)} is served for ${owner}`,
-    });
+  /** Reports a loss when it is new. */
+  #noteLost(key: string, lost: ModelProblem | undefined): void {
+    const before = this.#lost.get(key);
+    if (lost === undefined) this.#lost.delete(key);
+    else this.#lost.set(key, lost);
+    if (lost !== undefined && lost.reason !== before?.reason) this.#report(lost);
   }
+}
+
+function lostFrontend(port: ServicePort, frontend: Frontend, owner: string | undefined): ModelProblem {
+  const destination =
+    frontend.kind === 'NodePort' ? `node port ${frontend.port}` : `${frontend.ip}:${frontend.port}`;
+  return {
+    kind: 'Service',
+    namespace: port.namespace,
+    name: port.name,
+    field: frontend.kind,
+    reason: `${destination}/${port.protocol} of ${printableName(port)} is served for ${owner}`,
+  };
 }
 
 /** `namespace/name` of a servicePortKey: neither part can hold a colon, and only the first two slashes count. */

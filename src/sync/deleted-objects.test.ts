@@ -22,6 +22,7 @@ function started() {
       clock,
       logger: silentLogger,
       reportProblem: () => {},
+      reportLostFrontend: () => {},
       observer: {
         serviceChanged: (_family, pending) => {
           seen.pendingServices = pending;

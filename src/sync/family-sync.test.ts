@@ -29,6 +29,7 @@ function setup() {
       clock,
       logger: silentLogger,
       reportProblem: () => {},
+      reportLostFrontend: () => {},
       observer: {
         serviceChanged() {},
         endpointsChanged() {},

@@ -22,7 +22,10 @@ const FULL_SYNC_EVERY_MS = 3_600_000;
 export interface FamilySyncDependencies {
   readonly proxier: Proxier;
   readonly observer: SyncObserver;
+  /** What cannot be used of an object; counts until the object changes. */
   readonly reportProblem: ReportProblem;
+  /** A ServicePort comes to lose a destination to another; counts as long as `planner.lostFrontends` has it. */
+  readonly reportLostFrontend: ReportProblem;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -58,7 +61,7 @@ export class FamilySync {
     dependencies: FamilySyncDependencies,
   ) {
     const { family, nodeName } = options.settings;
-    const { clock, reportProblem } = dependencies;
+    const { clock, reportProblem, reportLostFrontend } = dependencies;
     this.family = family;
     this.#settings = options.settings;
     this.#proxier = dependencies.proxier;
@@ -69,7 +72,7 @@ export class FamilySync {
     this.#slices = new EndpointSliceCache({ family, nodeName, report: reportProblem });
     this.#unapplied = new UnappliedChanges(clock);
     this.#triggerTimes = new TriggerTimeTracker({ startedAt: clock.now(), logger: this.#logger });
-    this.#planner = new Planner(options.settings, reportProblem);
+    this.#planner = new Planner(options.settings, reportLostFrontend);
     this.#runner = new BoundedFrequencyRunner(
       { name: `sync-${family}`, intervals: options.intervals, run: () => this.#sync() },
       { clock, logger: this.#logger },
