@@ -6,6 +6,9 @@ import type { ConntrackConnection } from '../kernel/conntrack/conntrack-connecti
 import type { ServicePortChange } from '../plan/proxy-plan.ts';
 import type { CompletedSync } from '../sync/sync-observer.ts';
 
+/** Changes kept for the next pass when one fails. */
+const MOST_CHANGES_KEPT = 10_000;
+
 /**
  * Removes stale UDP flows of one family after the syncs that may have made them stale (spec A.4). One pass over the
  * conntrack table at a time; syncs that end meanwhile are covered by one more pass.
@@ -76,6 +79,8 @@ export class ConntrackCleaner {
           });
         }
       } catch (error) {
+        // The next pass knows of them; a table that can never be listed must not make the list grow for ever.
+        this.#changes.unshift(...changes.slice(0, MOST_CHANGES_KEPT));
         this.#logger.error('Stale UDP flows could not be removed', error, { ipFamily: family });
       }
     }

@@ -150,3 +150,14 @@ test('trigger times and UDP changes are handed on with the sync that programs th
   expect(completed.at(-1)).toMatchObject({ udpEndpointsChanged: true });
   expect([...completed.at(-1)!.triggerTimes]).toEqual([['default/web', [clock.now() + 1000]]]);
 });
+
+test('a failed sync does not forget that conntrack needs a look', async () => {
+  const { clock, sync, outcomes, completed } = await started();
+  outcomes.push('fail', 'fail', 'ok');
+  sync.setEndpointSlice(slice({ ports: [{ name: '', port: 53, protocol: 'UDP' }] }));
+  await clock.advance(30_000);
+  expect(completed.at(-1)).toMatchObject({ full: true, udpEndpointsChanged: true });
+  sync.setService(service({ name: 'other', clusterIP: '10.96.0.11' }));
+  await clock.advance(1000);
+  expect(completed.at(-1)).toMatchObject({ udpEndpointsChanged: false });
+});

@@ -49,6 +49,8 @@ export class FamilySync {
   readonly #servicesWithHealthCheck = new Set<string>();
   readonly #unapplied: UnappliedChanges;
   #settings: PlanSettings;
+  /** Slices of a Service with a UDP port changed since the last sync that ended well: a failed one must not lose that. */
+  #udpChanged = false;
   #servicesSynced = false;
   #slicesSynced = false;
   #fullSyncReason: string | undefined = 'start';
@@ -190,6 +192,7 @@ export class FamilySync {
     this.#unapplied.syncStarted();
     const serviceChanges = this.#services.checkout();
     const sliceChanges = this.#slices.checkout();
+    for (const { hasUdp } of sliceChanges.values()) this.#udpChanged ||= hasUdp;
     const triggerTimes = this.#triggerTimes.take();
     this.#observer.started(this.family);
     for (const [service, { after }] of serviceChanges) {
@@ -235,7 +238,7 @@ export class FamilySync {
         plan: this.#planner.plan,
         changes: diff,
         report,
-        udpEndpointsChanged: [...sliceChanges.values()].some((change) => change.hasUdp),
+        udpEndpointsChanged: this.#takeUdpChanged(),
         triggerTimes,
         delays,
       });
@@ -244,6 +247,12 @@ export class FamilySync {
       this.#observer.failed(this.family, true, this.#clock.monotonic() - start, error);
       throw error;
     }
+  }
+
+  #takeUdpChanged(): boolean {
+    const changed = this.#udpChanged;
+    this.#udpChanged = false;
+    return changed;
   }
 
   async #planAndProgram(
