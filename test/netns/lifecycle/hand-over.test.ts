@@ -37,8 +37,9 @@ test('two proxies on one node, as while a DaemonSet is rolled out with a surge, 
   await waitUntil('one has noticed', () => [first, second].some((proxy) => /another proxy/.test(proxy.log)));
   const lines = first.lines(/./).length + second.lines(/./).length;
   await delay(2000);
-  // The ports of the first one are busy until it ends, which is logged; and it ends well.
-  expect(first.lines(/./).length + second.lines(/./).length - lines).toBeLessThan(8);
+  // The other one may have some of its repairs left; a chase would be hundreds of lines. The ports of the first one are
+  // busy until it ends, which is logged.
+  expect(first.lines(/./).length + second.lines(/./).length - lines).toBeLessThan(60);
   expect(second.lines(/^E.*(10256|10249)/).length).toBeGreaterThan(0);
   await first.end();
   await bed.synced(second);
