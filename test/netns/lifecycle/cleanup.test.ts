@@ -224,8 +224,17 @@ async function everything(): Promise<Record<string, unknown>> {
     'iptables-nft': await iptablesLines(bed, 'nft'),
     'iptables-legacy': await iptablesLines(bed, 'legacy'),
     ipset: await bed.run(['ipset', 'list', '-name']),
-    addresses: await bed.run(['ip', '-brief', 'address']),
+    addresses: addresses(await bed.run(['ip', '-brief', 'address'])),
   };
+}
+
+/** Interfaces and their addresses from `ip -brief address`, without what the kernel changes by itself, and late. */
+function addresses(listing: string): string[] {
+  const ofKernel = (word: string) => word.startsWith('fe80:') || word.startsWith('metric');
+  return listing
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .map(([device, _state, ...rest]) => [device, ...rest.filter((word) => !ofKernel(word))].join(' '));
 }
 
 /** Without what may stay by design: kubelet's chain with its jumps and its rule, and tables that are empty. */
