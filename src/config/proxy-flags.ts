@@ -9,7 +9,7 @@ export const proxyFlags = {
     stringFlag,
     '',
     'Proxying',
-    'How Services are programmed: iptables (default), ipvs, nftables; userspace is a Fairlead mode.',
+    'How Services are programmed: iptables (default) or nftables; this release cannot run ipvs and userspace yet.',
     {
       field: 'mode',
       set: into('mode'),

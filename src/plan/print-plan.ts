@@ -9,7 +9,7 @@ export function printPlan(plan: ProxyPlan): string {
   const lines = [
     `${settings.family} on node ${settings.nodeName || '(unnamed)'}${settings.zone === '' ? '' : `, zone ${settings.zone}`}`,
     `  node ports on ${settings.nodePortAddresses === 'all' ? 'all addresses' : list(settings.nodePortAddresses)}; ` +
-      `service networks ${list(settings.serviceCIDRs)}; local traffic by ${printDetector(settings.localTraffic)}`,
+      `service networks ${list(settings.serviceCIDRs)}; ${printDetector(settings.localTraffic)}`,
   ];
   const keys = [...plan.servicePorts.keys()].sort();
   for (const key of keys) lines.push(...printServicePort(plan.servicePorts.get(key)!));
@@ -74,13 +74,13 @@ function printEndpoints(endpoints: readonly Endpoint[]): string {
 function printDetector(detector: ProxyPlan['settings']['localTraffic']): string {
   switch (detector.kind) {
     case 'cidr':
-      return `source ${detector.cidr}`;
+      return `local traffic by source ${detector.cidr}`;
     case 'bridgeInterface':
-      return `interface ${detector.name}`;
+      return `local traffic by interface ${detector.name}`;
     case 'interfaceNamePrefix':
-      return `interfaces ${detector.prefix}*`;
+      return `local traffic by interfaces ${detector.prefix}*`;
     case 'none':
-      return 'nothing';
+      return 'local traffic is not told apart';
   }
 }
 
