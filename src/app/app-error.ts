@@ -8,7 +8,8 @@ export type AppErrorDetail =
   | { readonly code: 'APP_NODE_WITHOUT_POD_CIDRS'; readonly node: string }
   | { readonly code: 'APP_POD_CIDRS_CHANGED'; readonly node: string }
   | { readonly code: 'APP_NOT_PRIVILEGED'; readonly capability: string }
-  | { readonly code: 'APP_HOST_SETUP_INCOMPLETE' };
+  | { readonly code: 'APP_HOST_SETUP_INCOMPLETE' }
+  | { readonly code: 'APP_READ_TIMED_OUT' };
 
 /** Why the proxy cannot start, or cannot go on. */
 export class AppError extends FairleadError<AppErrorDetail> {}

@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.ts';
 import type { IpFamily } from '../base/ip.ts';
+import { silentLogger } from '../base/logger.ts';
 import type { Invocation } from '../cli/invocation.ts';
 import type { Proxier } from '../dataplane/proxier.ts';
 import { AddressMonitor } from '../kernel/route/address-monitor.ts';
@@ -7,6 +8,7 @@ import { hostSysctls } from '../kernel/sysctl/sysctl.ts';
 import { RestClientMetrics } from '../metrics/rest-client-metrics.ts';
 import type { ProxyPlan } from '../plan/proxy-plan.ts';
 import { FamilySync } from '../sync/family-sync.ts';
+import { AppError } from './app-error.ts';
 import { familySinks } from './family-sinks.ts';
 import { supportedFamilies } from './ip-families.ts';
 import { nodeFacts, planSettings, zoneOf } from './node-settings.ts';
@@ -26,7 +28,8 @@ export interface CollectedPlans {
 
 /**
  * Reads all objects once and decides as the running proxy would, without touching the kernel. Problems are logged.
- * Never ends while the source cannot be read; `signal` gives up.
+ * Waits as long as the source cannot be read; when `signal` is aborted first, rejects with AppError
+ * `APP_READ_TIMED_OUT`.
  */
 export async function collectPlans(invocation: Invocation, signal: AbortSignal): Promise<CollectedPlans> {
   const { config, logger, nodeName, featureGates, manifestsDir } = invocation;
@@ -46,12 +49,9 @@ export async function collectPlans(invocation: Invocation, signal: AbortSignal):
   };
   const captures = supportedFamilies(hostSysctls).map((family) => {
     const { promise, resolve } = Promise.withResolvers<ProxyPlan>();
-    const settings = planSettings(
-      family,
-      nodeFacts(nodeName, undefined, config, { ...logger, warn: () => {} }),
-      config,
-      options,
-    );
+    // What cannot be known yet is worth no warning: the facts are settled below.
+    const unknown = nodeFacts(nodeName, undefined, config, silentLogger);
+    const settings = planSettings(family, unknown, config, options);
     const sync = new FamilySync(
       { settings, intervals: { min: 0, retry: 1000, max: 3_600_000 } },
       {
@@ -67,6 +67,7 @@ export async function collectPlans(invocation: Invocation, signal: AbortSignal):
   });
   const stop = new AbortController();
   signal.addEventListener('abort', () => stop.abort(), { once: true });
+  const gaveUp = givenUp(signal);
   const sinks = familySinks(
     captures.map(({ sync }) => sync),
     nodes,
@@ -81,7 +82,7 @@ export async function collectPlans(invocation: Invocation, signal: AbortSignal):
     untilSynced,
     signal,
   });
-  await networks.whenSynced();
+  await Promise.race([networks.whenSynced(), gaveUp]);
   const facts = nodeFacts(nodeName, node, config, logger);
   for (const { family, sync } of captures) {
     sync.updateSettings(
@@ -93,10 +94,22 @@ export async function collectPlans(invocation: Invocation, signal: AbortSignal):
     );
     void sync.start(stop.signal);
   }
-  const plans = await Promise.all(captures.map(({ plan }) => plan));
+  const plans = await Promise.race([Promise.all(captures.map(({ plan }) => plan)), gaveUp]);
   stop.abort();
   await ended;
   return { plans, nodeAddresses };
+}
+
+/** Rejects when the signal is aborted. */
+function givenUp(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {}); // It may happen while nobody waits for it.
+  const error = new AppError(
+    { code: 'APP_READ_TIMED_OUT' },
+    'the Services and EndpointSlices could not be read in time: see the warnings above',
+  );
+  signal.addEventListener('abort', () => reject(error), { once: true });
+  return promise;
 }
 
 function capture(resolve: (plan: ProxyPlan) => void): Proxier {

@@ -13,7 +13,7 @@ import { collectPlans } from './collect-plans.ts';
 export const showPlan: Subcommand = {
   summary: 'print what would be programmed on this node, and change nothing; takes the flags of the proxy',
   run: (argv, io) =>
-    withInvocation(argv, io, async (invocation) => {
+    withInvocation(argv, io, 'show-plan', async (invocation) => {
       const { plans } = await collectPlans(invocation, AbortSignal.timeout(60_000));
       for (const plan of plans) io.stdout(`${printPlan(plan)}\n`);
       return 0;
@@ -25,6 +25,8 @@ export const explain: Subcommand = {
   summary:
     'explain IP:PORT[/TCP|UDP|SCTP] [from IP]: what happens to such a connection on this node, and why',
   async run(argv, io) {
+    const words = 'explain IP:PORT[/TCP|UDP|SCTP] [from IP]';
+    if (asksForHelp(argv)) return printUsage(words, io);
     const question = parseQuestion(argv);
     if (question === undefined) {
       io.stderr(
@@ -33,7 +35,7 @@ export const explain: Subcommand = {
       return 1;
     }
     const { destination, source, rest } = question;
-    return withInvocation(rest, io, async (invocation) => {
+    return withInvocation(rest, io, words, async (invocation) => {
       const { plans, nodeAddresses } = await collectPlans(invocation, AbortSignal.timeout(60_000));
       const plan = plans.find(({ settings }) => settings.family === familyOf(destination.ip));
       if (plan === undefined) {
@@ -54,7 +56,7 @@ interface Question {
 }
 
 /** Reads the words before the flags; undefined when they are no question. */
-export function parseQuestion(argv: readonly string[]): Question | undefined {
+function parseQuestion(argv: readonly string[]): Question | undefined {
   const match = /^(?:\[([^\]]+)\]|([0-9.]+)):([0-9]{1,5})(?:\/(tcp|udp|sctp))?$/i.exec(argv[0] ?? '');
   const ip = match === null ? undefined : parseIp(match[1] ?? match[2] ?? '');
   const port = Number(match?.[3]);
@@ -66,11 +68,14 @@ export function parseQuestion(argv: readonly string[]): Question | undefined {
   return source === undefined ? undefined : { destination, source, rest: argv.slice(3) };
 }
 
+/** Runs a command whose words are followed by the flags `argv`. */
 async function withInvocation(
   argv: readonly string[],
   io: CommandLineIO,
+  words: string,
   run: (invocation: Invocation) => Promise<number>,
 ): Promise<number> {
+  if (asksForHelp(argv)) return printUsage(words, io);
   try {
     const resolved = resolveInvocation(parseFlags(argv), io);
     if ('exitStatus' in resolved) return resolved.exitStatus;
@@ -84,4 +89,15 @@ async function withInvocation(
     io.stderr(`Error: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   }
+}
+
+function asksForHelp(argv: readonly string[]): boolean {
+  return argv.includes('--help') || argv.includes('-h');
+}
+
+function printUsage(words: string, io: CommandLineIO): number {
+  io.stdout(
+    `Usage: ${io.program} ${words} [flags]\n\nTakes the flags of the proxy: see ${io.program} --help.\n`,
+  );
+  return 0;
 }
