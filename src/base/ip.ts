@@ -91,7 +91,7 @@ export function joinHostPort(ip: string, port: number): string {
 }
 
 /** A copy with all bits behind the prefix cleared. */
-export function maskBytes(bytes: Uint8Array, prefixLength: number): Uint8Array {
+function maskBytes(bytes: Uint8Array, prefixLength: number): Uint8Array {
   const masked = bytes.slice();
   for (let i = 0; i < masked.length; i++) {
     const bits = Math.min(8, Math.max(0, prefixLength - i * 8));

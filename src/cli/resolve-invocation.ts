@@ -130,7 +130,7 @@ class Steps {
  * The name of this node's Node object (spec 1.5): the override, which a flag has already put before the file's, or the
  * kernel's host name; trimmed, in lower case. Throws {@link ConfigError} `CONFIG_HOSTNAME_EMPTY`.
  */
-export function nodeName(hostnameOverride: string, kernelHostname: string): string {
+function nodeName(hostnameOverride: string, kernelHostname: string): string {
   const name = (hostnameOverride === '' ? kernelHostname : hostnameOverride).trim().toLowerCase();
   if (name !== '') return name;
   throw new ConfigError(

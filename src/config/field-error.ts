@@ -15,7 +15,7 @@ export interface FieldError {
 }
 
 /** `PATH: KIND: VALUE: MESSAGE (source, place)`; without a value for kinds that have none. */
-export function describeFieldError(error: FieldError): string {
+function describeFieldError(error: FieldError): string {
   const value =
     error.kind === 'Forbidden' || error.kind === 'Required value'
       ? ''

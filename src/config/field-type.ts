@@ -233,7 +233,7 @@ function isNull(node: DocumentNode): boolean {
 }
 
 /** How a message names what it found: `the string "abc"`, `the number 3`, `a list`. */
-export function describeNode(node: DocumentNode): string {
+function describeNode(node: DocumentNode): string {
   if (node.kind === 'list') return 'a list';
   if (node.kind === 'map') return 'a block of fields';
   if (node.value === null) return 'null';

@@ -4,7 +4,7 @@ import { processFlags } from './process-flags.ts';
 import { proxyFlags } from './proxy-flags.ts';
 
 /** Every flag of kube-proxy 1.36 with its default (spec 1.2), and our own. */
-export const flags = { ...generalFlags, ...proxyFlags, ...processFlags };
+const flags = { ...generalFlags, ...proxyFlags, ...processFlags };
 
 export type FlagName = keyof typeof flags;
 

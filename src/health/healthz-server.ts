@@ -29,7 +29,7 @@ export interface HealthzDependencies {
  * up and the node is to stay. `/livez` asks about the proxy alone. `?verbose` adds the key `apiContactSeconds`, which
  * has no effect on the status: an API server that is away is no reason to take a working node out.
  */
-export function healthzHandler(dependencies: HealthzDependencies): HttpHandler {
+function healthzHandler(dependencies: HealthzDependencies): HttpHandler {
   return (request) => {
     const verbose = request.query.has('verbose');
     switch (request.path) {

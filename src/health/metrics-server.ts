@@ -44,7 +44,7 @@ export interface MetricsServerContent {
 const STATUSZ_PATHS = ['/configz', '/flagz', '/healthz', '/metrics', '/proxyMode'];
 
 /** All paths of the metrics server (spec 4.3). They match exactly: `/metrics/` is not found. */
-export function metricsHandler(content: MetricsServerContent): HttpHandler {
+function metricsHandler(content: MetricsServerContent): HttpHandler {
   const random = content.random ?? Math.random;
   const startTime = { 'Process-Start-Time-Unix': String(Math.floor(content.startTime)) };
   const routes = new Map<string, HttpHandler>([

@@ -57,7 +57,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
 };
 
 /** Quotes as Go's strconv.Quote: printable Unicode stays, control characters and lone surrogates are escaped. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return `"${text.replace(/["\\]/g, (character) => shortEscapes[character]!).replace(unprintable, escaped)}"`;
 }
 

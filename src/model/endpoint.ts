@@ -44,7 +44,7 @@ export function mergeEndpoints(lists: readonly (readonly Endpoint[])[]): readonl
   return lists.length === 1 ? lists[0]! : inOrder(lists.flat());
 }
 
-/** Reports the addresses of a slice that {@link endpointsOf} passes over, one problem a slice at the most. */
+/** Reports the addresses of a slice that {@link sliceEndpoints} passes over, one problem a slice at the most. */
 export function reportUnusableEndpoints(
   slice: kube.EndpointSlice,
   family: IpFamily,

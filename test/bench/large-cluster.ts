@@ -6,7 +6,7 @@ function uid(prefix: string, i: number): string {
   return `${prefix}-0000-4000-8000-${String(i).padStart(12, '0')}`;
 }
 
-export function clusterIP(i: number): string {
+function clusterIP(i: number): string {
   return `10.${96 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`;
 }
 

@@ -10,7 +10,7 @@ export function readObjects(folder: string): KubeObject[] {
 }
 
 /** The objects of a text with one or more YAML or JSON documents. Throws with `origin` in the message. */
-export function parseObjects(text: string, origin: string): KubeObject[] {
+function parseObjects(text: string, origin: string): KubeObject[] {
   const values = text.trimStart().startsWith('{')
     ? [JSON.parse(text) as unknown]
     : parseAllDocuments(text).map((document) => {

@@ -8,7 +8,7 @@ import { deletionBlocks, type Segment, textOf } from './restore-input.ts';
 import { baseChainJumps, CANARY_CHAIN, FIREWALL_CHAIN, jumpText, ownChains } from './top-level-chains.ts';
 
 /** Most chains in one transaction of the nft back-end; see README.md, "Large rule sets". */
-export const NFT_CHAINS_PER_BLOCK = 1500;
+const NFT_CHAINS_PER_BLOCK = 1500;
 
 export function chainsPerBlock(iptables: Iptables): number {
   return iptables.backend === 'nft' ? NFT_CHAINS_PER_BLOCK : Number.POSITIVE_INFINITY;

@@ -139,14 +139,14 @@ export function* deletions(chains: readonly string[]): Generator<Segment> {
 }
 
 /** The rules of one ServicePort in the filter table. */
-export function filterRules({ frontends }: ProgrammedPort): string {
+function filterRules({ frontends }: ProgrammedPort): string {
   return (
     frontends.clusterVerdicts + frontends.firewall + frontends.externalVerdicts + frontends.healthCheckPorts
   );
 }
 
 /** The rules of one ServicePort in shared chains of the nat table. */
-export function natFrontends({ frontends }: ProgrammedPort): string {
+function natFrontends({ frontends }: ProgrammedPort): string {
   return frontends.services + frontends.nodePorts;
 }
 

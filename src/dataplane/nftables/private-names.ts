@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Endpoint } from '../../model/endpoint.ts';
 import type { ServicePort } from '../../model/service-port.ts';
 
-/**
- * Names of the objects that only some ServicePorts need (spec A7): those with affinity or source ranges. They are
- * kube-proxy's names, so that affinity survives a take-over in either direction.
- */
-export type PrivateChainPrefix = 'service' | 'local' | 'external' | 'firewall' | 'endpoint' | 'affinity';
+// Names of the objects that only some ServicePorts need (spec A7): those with affinity or source ranges. They are
+// kube-proxy's names, so that affinity survives a take-over in either direction. What an object is for stands before
+// the dash: service, local, external, firewall, endpoint, affinity.
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 /** Names have at most 256 characters; 16 are kept for prefixes. */

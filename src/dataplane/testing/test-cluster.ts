@@ -104,7 +104,7 @@ export class TestCluster {
  * `ADDRESS`, ready on another node; `ADDRESS*`, on this node; with ` T` terminating but serving, with ` X`
  * terminating and no longer serving, with ` U` not ready.
  */
-export function testEndpoint(text: string, nodeName: string): ReturnType<typeof endpoint> {
+function testEndpoint(text: string, nodeName: string): ReturnType<typeof endpoint> {
   const [where, state] = text.split(' ') as [string, string?];
   const isLocal = where.endsWith('*');
   const terminating = state === 'T' || state === 'X';

@@ -11,6 +11,7 @@ export const IPCTNL_MSG_CT_GET_STATS = 5;
 export const CTA_TUPLE_ORIG = 1;
 export const CTA_TUPLE_REPLY = 2;
 export const CTA_STATUS = 3;
+export const CTA_PROTOINFO = 4;
 export const CTA_TIMEOUT = 7;
 export const CTA_MARK = 8;
 export const CTA_ID = 12;
@@ -33,6 +34,12 @@ export const CTA_PROTO_NUM = 1;
 export const CTA_PROTO_SRC_PORT = 2;
 export const CTA_PROTO_DST_PORT = 3;
 
+// enum ctattr_protoinfo, ctattr_protoinfo_tcp and ctattr_protoinfo_sctp
+export const CTA_PROTOINFO_TCP = 1;
+export const CTA_PROTOINFO_SCTP = 3;
+export const CTA_PROTOINFO_TCP_STATE = 1;
+export const CTA_PROTOINFO_SCTP_STATE = 1;
+
 // enum ctattr_filter; the flag bits are CTA_FILTER_F_* in the kernel's nf_conntrack_netlink.c.
 export const CTA_FILTER_ORIG_FLAGS = 1;
 export const CTA_FILTER_F_CTA_PROTO_NUM = 1 << 3;
@@ -42,9 +49,10 @@ export const CTA_STATS_GLOBAL_ENTRIES = 1;
 
 // enum ip_conntrack_status
 export const IPS_SEEN_REPLY = 1 << 1;
-export const IPS_ASSURED = 1 << 2;
-export const IPS_SRC_NAT = 1 << 4;
-export const IPS_DST_NAT = 1 << 5;
+
+// enum tcp_conntrack, enum sctp_conntrack: the first packet has been sent.
+export const TCP_CONNTRACK_SYN_SENT = 1;
+export const SCTP_CONNTRACK_COOKIE_WAIT = 2;
 
 // linux/in.h
 export const IPPROTO_TCP = 6;

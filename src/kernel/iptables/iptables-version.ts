@@ -53,7 +53,7 @@ export function iptablesFeatures(version: IptablesVersion | undefined): Iptables
 }
 
 /** Whether `version` is `major.minor.patch` or later. */
-export function isAtLeast(version: IptablesVersion, major: number, minor: number, patch: number): boolean {
+function isAtLeast(version: IptablesVersion, major: number, minor: number, patch: number): boolean {
   if (version.major !== major) return version.major > major;
   if (version.minor !== minor) return version.minor > minor;
   return version.patch >= patch;

@@ -3,21 +3,15 @@ import { constants } from 'node:os';
 export const EPERM = 1;
 export const ENOENT = 2;
 export const EINTR = 4;
-export const EIO = 5;
 export const EAGAIN = 11;
-export const ENOMEM = 12;
 export const EACCES = 13;
 export const EBUSY = 16;
 export const EEXIST = 17;
 export const ENODEV = 19;
 export const EINVAL = 22;
-export const ENOSPC = 28;
 export const ERANGE = 34;
 export const ERESTART = 85;
-export const EMSGSIZE = 90;
 export const EOPNOTSUPP = 95;
-export const EAFNOSUPPORT = 97;
-export const EADDRNOTAVAIL = 99;
 export const ENOBUFS = 105;
 
 /**

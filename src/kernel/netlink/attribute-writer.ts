@@ -5,8 +5,6 @@ import { writeHostU16, writeHostU32 } from './byte-order.ts';
 export const ATTRIBUTE_HEADER = 4;
 /** Marks an attribute as a list of attributes. */
 export const NLA_F_NESTED = 0x8000;
-/** Marks an attribute's value as big-endian. */
-export const NLA_F_NET_BYTEORDER = 0x4000;
 /** The part of an attribute's type that is the type. */
 export const NLA_TYPE_MASK = 0x3fff;
 /** The largest attribute, its header included: the length field has 16 bits. */

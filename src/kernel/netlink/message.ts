@@ -13,16 +13,13 @@ export const NLMSG_NOOP = 1;
 export const NLMSG_ERROR = 2;
 export const NLMSG_DONE = 3;
 export const NLMSG_OVERRUN = 4;
-export const NLMSG_MIN_TYPE = 0x10;
 
 export const NLM_F_REQUEST = 0x01;
 export const NLM_F_MULTI = 0x02;
 export const NLM_F_ACK = 0x04;
-export const NLM_F_ECHO = 0x08;
 /** In an answer: the data changed while it was dumped, so the dump must be started again. */
 export const NLM_F_DUMP_INTR = 0x10;
 export const NLM_F_DUMP = 0x300;
-export const NLM_F_REPLACE = 0x100;
 export const NLM_F_EXCL = 0x200;
 export const NLM_F_CREATE = 0x400;
 export const NLM_F_APPEND = 0x800;

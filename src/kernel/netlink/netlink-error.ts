@@ -8,7 +8,6 @@ import {
   ENOENT,
   EOPNOTSUPP,
   EPERM,
-  ERESTART,
   errnoName,
 } from '../native/errno.ts';
 
@@ -103,6 +102,3 @@ export const isNotSupported = (error: unknown): boolean => errnoOf(error) === EO
 
 /** The kernel does not understand the request: often an attribute that it is too old for. */
 export const isInvalid = (error: unknown): boolean => errnoOf(error) === EINVAL;
-
-/** Somebody else changed the ruleset since the batch's generation id was read. */
-export const isGenerationMismatch = (error: unknown): boolean => errnoOf(error) === ERESTART;

@@ -7,7 +7,6 @@ import { NetlinkError, syscallError } from './netlink-error.ts';
 // linux/netlink.h: protocols
 export const NETLINK_ROUTE = 0;
 export const NETLINK_NETFILTER = 12;
-export const NETLINK_GENERIC = 16;
 
 // linux/netlink.h, linux/socket.h, asm-generic/socket.h; the same on every architecture that Node runs on.
 const AF_NETLINK = 16;

@@ -82,8 +82,6 @@ export const NFTA_SET_ELEM_USERDATA = 6;
 export const NFTA_SET_ELEM_EXPR = 7;
 export const NFTA_SET_ELEM_EXPRESSIONS = 11;
 
-export const NFT_SET_ELEM_INTERVAL_END = 1;
-
 export const NFTA_GEN_ID = 1;
 export const NFTA_GEN_PROC_PID = 2;
 export const NFTA_GEN_PROC_NAME = 3;

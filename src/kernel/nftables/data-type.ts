@@ -97,7 +97,7 @@ export const dataTypeById = (id: number): DataType | undefined => NAMES.get(id);
 export const paddedLength = (type: DataType): number => (DATA_TYPES[type].length + 3) & ~3;
 
 /** Writes a number as the type stores it. */
-export function writeNumber(info: DataTypeInfo, value: number, into: Buffer, at: number): void {
+function writeNumber(info: DataTypeInfo, value: number, into: Buffer, at: number): void {
   if (info.order === 'big' || !hostIsLittleEndian) into.writeUIntBE(value, at, info.length);
   else into.writeUIntLE(value, at, info.length);
 }

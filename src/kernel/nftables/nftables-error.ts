@@ -1,4 +1,5 @@
 import { FairleadError } from '../../base/fairlead-error.ts';
+import { EBUSY, EEXIST, ENOENT } from '../native/errno.ts';
 
 /** One operation of a transaction the kernel refused. */
 export interface FailedOperation {
@@ -55,13 +56,13 @@ export function invalidValue(path: string, value: unknown, expected: string): Nf
 }
 
 /** Whether the kernel answered that an object of the transaction, or what it refers to, does not exist (ENOENT). */
-export const isNotFound = (error: unknown): boolean => hasErrno(error, 2);
+export const isNotFound = (error: unknown): boolean => hasErrno(error, ENOENT);
 
 /** Whether the kernel answered that an object exists already, perhaps with other contents (EEXIST). */
-export const isAlreadyExists = (error: unknown): boolean => hasErrno(error, 17);
+export const isAlreadyExists = (error: unknown): boolean => hasErrno(error, EEXIST);
 
 /** Whether the kernel answered that an object is still in use (EBUSY). */
-export const isBusy = (error: unknown): boolean => hasErrno(error, 16);
+export const isBusy = (error: unknown): boolean => hasErrno(error, EBUSY);
 
 function hasErrno(error: unknown, errno: number): boolean {
   return (

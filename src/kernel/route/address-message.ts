@@ -18,8 +18,6 @@ const IFA_LOCAL = 2;
 const IFA_FLAGS = 8;
 /** Skip duplicate address detection: the IPv6 address is usable at once. */
 export const IFA_F_NODAD = 0x02;
-/** Duplicate address detection has not finished: the address cannot be used yet. */
-export const IFA_F_TENTATIVE = 0x40;
 
 /** An address on an interface of this node. */
 export interface InterfaceAddress {

@@ -29,10 +29,7 @@ export class JsonWatchDecoder<T extends KubeObject> implements WatchDecoder {
 }
 
 /** Reads a `metav1.WatchEvent` from its JSON form. Throws DecodeError, but not for a bad object in it. */
-export function watchEventFromJson<T extends KubeObject>(
-  decoder: KindDecoder<T>,
-  json: JsonObject,
-): WatchEvent<T> {
+function watchEventFromJson<T extends KubeObject>(decoder: KindDecoder<T>, json: JsonObject): WatchEvent<T> {
   const type = stringField(json, 'type', '');
   const { object } = json;
   if (!isJsonObject(object))

@@ -53,10 +53,7 @@ export class ProtobufWatchDecoder<T extends KubeObject> implements WatchDecoder 
 }
 
 /** Reads a `metav1.WatchEvent` message up to the reader's limit. Throws DecodeError, but not for a bad object in it. */
-export function decodeWatchEvent<T extends KubeObject>(
-  decoder: KindDecoder<T>,
-  reader: WireReader,
-): WatchEvent<T> {
+function decodeWatchEvent<T extends KubeObject>(decoder: KindDecoder<T>, reader: WireReader): WatchEvent<T> {
   let type = '';
   let object: Envelope | undefined;
   for (let field = reader.next(); field !== 0; field = reader.next()) {

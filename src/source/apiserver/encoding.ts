@@ -6,7 +6,7 @@ import { ProtobufWatchDecoder } from '../../kube/protobuf/protobuf-watch-decoder
 import type { ListDecoder, ListHandler, WatchDecoder, WatchHandler } from '../../kube/stream-decoder.ts';
 import { ApiError } from './api-error.ts';
 
-export const protobufType = 'application/vnd.kubernetes.protobuf';
+const protobufType = 'application/vnd.kubernetes.protobuf';
 export const jsonType = 'application/json';
 
 /** The `Accept` header for a list. */

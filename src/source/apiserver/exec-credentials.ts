@@ -75,7 +75,7 @@ export class ExecCredentials {
 }
 
 /** Reads an ExecCredential. Throws DecodeError. */
-export function parseExecCredential(apiVersion: string, text: string): ExecCredential {
+function parseExecCredential(apiVersion: string, text: string): ExecCredential {
   const json = parseJsonObject(text);
   const got = `${stringField(json, 'apiVersion', '')} ${stringField(json, 'kind', '')}`;
   const expected = `${apiVersion} ExecCredential`;

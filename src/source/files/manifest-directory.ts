@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const manifestName = /^[^.].*\.(?:yaml|yml|json)$/;
 
 /** Whether a file of this name is a manifest: `*.yaml`, `*.yml`, `*.json`, not hidden. */
-export function isManifestName(name: string): boolean {
+function isManifestName(name: string): boolean {
   return manifestName.test(name);
 }
 

@@ -8,9 +8,9 @@ import type { UpstreamService } from './upstream-service.ts';
 
 /** Addresses of the Services in {@link shop}. */
 export const WEB = '10.96.0.10';
-export const WEB6 = 'fd00:10:96::10';
-export const STICKY = '10.96.0.11';
-export const DNS = '10.96.0.12';
+const WEB6 = 'fd00:10:96::10';
+const STICKY = '10.96.0.11';
+const DNS = '10.96.0.12';
 export const WEB_NODE_PORT = 30080;
 
 /** A small cluster: a dual-stack web Service with a node port, one with ClientIP affinity, one on UDP. */
@@ -29,7 +29,7 @@ export function shop(): TestObject[] {
 }
 
 /** {@link shop} as kube-proxy sees one family of it. `stuckTo` is the endpoint of `sticky` that the client has. */
-export function shopServices(family: 'ip' | 'ip6', stuckTo?: string): UpstreamService[] {
+function shopServices(family: 'ip' | 'ip6', stuckTo?: string): UpstreamService[] {
   const common = { namespace: 'default', portName: 'main' };
   const web = { ...common, name: 'web', protocol: 'tcp', port: 80, nodePort: WEB_NODE_PORT } as const;
   const at = (port: number, ...ips: readonly string[]) => ips.map((ip) => ({ ip, port }));

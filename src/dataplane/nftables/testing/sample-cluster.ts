@@ -5,7 +5,7 @@ import type { NftFamily } from '../family-terms.ts';
 
 const LONG = 'a-name-of-63-characters-which-is-as-long-as-kubernetes-lets-it';
 
-export const sampleSettings: Readonly<Record<NftFamily, Partial<PlanSettings>>> = {
+const sampleSettings: Readonly<Record<NftFamily, Partial<PlanSettings>>> = {
   ip: {
     family: 'IPv4',
     nodeIP: '192.168.0.2',

@@ -42,7 +42,6 @@ export const ipSaddr: PayloadSelector = { kind: 'payload', header: 'ip', field: 
 export const ipDaddr: PayloadSelector = { kind: 'payload', header: 'ip', field: 'daddr' };
 export const ip6Saddr: PayloadSelector = { kind: 'payload', header: 'ip6', field: 'saddr' };
 export const ip6Daddr: PayloadSelector = { kind: 'payload', header: 'ip6', field: 'daddr' };
-export const thSport: PayloadSelector = { kind: 'payload', header: 'th', field: 'sport' };
 export const thDport: PayloadSelector = { kind: 'payload', header: 'th', field: 'dport' };
 export const metaL4proto: MetaSelector = { kind: 'meta', key: 'l4proto' };
 export const metaMark: MetaSelector = { kind: 'meta', key: 'mark' };

@@ -23,7 +23,7 @@ const SCTP = 132;
 const MARK = 0x4000;
 
 /** Addresses of the sample, so that tests can use them too. */
-export const sampleAddresses = (family: Family) => ({
+const sampleAddresses = (family: Family) => ({
   service: (n: number) => (family === 'ip' ? `10.96.0.${n}` : `fd00:96::${n}`),
   pod: (n: number) => (family === 'ip' ? `10.0.0.${n}` : `fd00:10::${n}`),
 });
@@ -272,7 +272,7 @@ export function sampleRules(family: Family): Rule[] {
 }
 
 /** Elements for each of the sample's sets. */
-export function sampleElements(family: Family): Elements[] {
+function sampleElements(family: Family): Elements[] {
   const sets = sampleSets(family);
   const { service, pod } = sampleAddresses(family);
   const fill = (of: NftSet | NftMap, write: (rows: PackedElements) => void): Elements => {
