@@ -9,7 +9,7 @@ export interface Invocation {
   readonly featureGates: FeatureGates;
   /** `cleanup`: remove the rules of all modes; `init-only`: privileged set-up. Both exit then. */
   readonly oneShot: 'cleanup' | 'init-only' | undefined;
-  /** Name of the Node object (spec 1.5); `''` with `cleanup`, which needs none. */
+  /** Name of the Node object (operations 1.5); `''` with `cleanup`, which needs none. */
   readonly nodeName: string;
   /** Host name as the kernel has it, whatever the node name; for `reportingInstance` of events. */
   readonly kernelHostname: string;

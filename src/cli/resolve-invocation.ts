@@ -19,7 +19,7 @@ import { kubernetesVersion } from './version.ts';
 /** Either something to run, or the exit status when everything asked for is done or has failed. Failures are logged. */
 export type Resolved = { readonly invocation: Invocation } | { readonly exitStatus: number };
 
-/** Takes the steps from parsed flags to a validated configuration in upstream's order (spec 1.3, 1.4, 1.5). */
+/** Takes the steps from parsed flags to a validated configuration in upstream's order (operations 1.3, 1.4, 1.5). */
 export function resolveInvocation(flags: ParsedFlags, io: CommandLineIO): Resolved {
   const steps = new Steps(flags, io);
   try {
@@ -127,7 +127,7 @@ class Steps {
 }
 
 /**
- * The name of this node's Node object (spec 1.5): the override, which a flag has already put before the file's, or the
+ * The name of this node's Node object (operations 1.5): the override, which a flag has already put before the file's, or the
  * kernel's host name; trimmed, in lower case. Throws {@link ConfigError} `CONFIG_HOSTNAME_EMPTY`.
  */
 function nodeName(hostnameOverride: string, kernelHostname: string): string {

@@ -14,7 +14,7 @@ export interface Commands {
 }
 
 /**
- * Does what a command line asks for and resolves to the exit status (spec 1): 0 for `--help`, `--version`,
+ * Does what a command line asks for and resolves to the exit status (operations 1): 0 for `--help`, `--version`,
  * `--write-config-to` and what `commands.run` makes of it, 1 for every failure. Wrong flags are answered with usage and a
  * plain `Error:` line, later failures with a log line. Never rejects.
  */

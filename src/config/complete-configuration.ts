@@ -30,7 +30,7 @@ export interface ConfigWarning {
 
 /**
  * Makes the effective configuration from flags and file: precedence, defaults, platform defaults, host name flag and
- * feature gates, in the order of spec 1.3 (steps 3 to 8). `readFile` returns the text of the file or throws.
+ * feature gates, in the order of operations 1.3 (steps 3 to 8). `readFile` returns the text of the file or throws.
  * Throws {@link ConfigError}.
  */
 export function completeConfiguration(
@@ -65,13 +65,13 @@ export function completeConfiguration(
   return { draft, featureGates, warnings, file, lines: decoded?.lines ?? new Map(), flags };
 }
 
-/** Step 9 of spec 1.3. Throws {@link ConfigError} `CONFIG_LOGGING_INVALID`. */
+/** Step 9 of operations 1.3. Throws {@link ConfigError} `CONFIG_LOGGING_INVALID`. */
 export function checkLogging(completed: CompletedConfiguration): void {
   const errors = validateLogging(completed.draft.logging, completed.featureGates);
   if (errors.length > 0) throw ConfigError.invalid('CONFIG_LOGGING_INVALID', locate(errors, completed));
 }
 
-/** Step 11 of spec 1.3: returns the validated configuration, or throws {@link ConfigError} `CONFIG_INVALID` with all faults. */
+/** Step 11 of operations 1.3: returns the validated configuration, or throws {@link ConfigError} `CONFIG_INVALID` with all faults. */
 export function checkConfiguration(completed: CompletedConfiguration): ProxyConfiguration {
   const { draft, featureGates } = completed;
   const errors = validateConfiguration(draft, featureGates);
@@ -103,7 +103,7 @@ function draftOf(flags: ParsedFlags, decoded: DecodedFile | undefined): Configur
   return draft;
 }
 
-/** The port flags of old: 0 switches a server off, another port counts where the address has none (spec 1.7). */
+/** The port flags of old: 0 switches a server off, another port counts where the address has none (operations 1.7). */
 export function withDeprecatedPort(address: string, port: number): string {
   return port === 0 ? '' : appendPortIfNeeded(address, port);
 }

@@ -22,7 +22,7 @@ export interface FileWatcher {
 }
 
 /**
- * Notices when the configuration file is changed while the proxy runs, with upstream's outcome (spec 3.10): writing to the
+ * Notices when the configuration file is changed while the proxy runs, with upstream's outcome (operations 3.10): writing to the
  * file and renaming it away end the process; chmod, touch, removal, another file renamed over it and a ConfigMap update
  * (which swaps a symbolic link) do not, and go unnoticed from then on. There is no reload.
  */

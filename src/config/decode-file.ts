@@ -7,12 +7,12 @@ import { type DocumentNode, readYamlDocument } from './yaml-document.ts';
 export interface DecodedFile {
   readonly fields: V1alpha1Configuration;
   readonly lines: ReadonlyMap<string, number>;
-  /** What strict decoding would refuse; upstream decodes leniently then and logs it (spec 2.1). */
+  /** What strict decoding would refuse; upstream decodes leniently then and logs it (operations 2.1). */
   readonly strictFaults: readonly string[];
 }
 
 /**
- * Decodes a configuration file, YAML or JSON (spec 2.1). Unknown fields and keys given twice are only reported.
+ * Decodes a configuration file, YAML or JSON (operations 2.1). Unknown fields and keys given twice are only reported.
  * Throws {@link ConfigError} `CONFIG_FILE_UNDECODABLE` with all faults: bad syntax, another kind or version, wrong types.
  */
 export function decodeFile(file: string, content: string): DecodedFile {

@@ -10,7 +10,7 @@ export interface FeatureGateGroup {
 }
 
 /**
- * Every feature gate that a Kubernetes 1.36 binary knows (spec 9.1). Clusters hand their whole list of gates to each
+ * Every feature gate that a Kubernetes 1.36 binary knows (operations 9.1). Clusters hand their whole list of gates to each
  * component, so all of them must be accepted although few matter here.
  */
 export const featureGateGroups: readonly FeatureGateGroup[] = [

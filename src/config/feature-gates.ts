@@ -1,7 +1,7 @@
 import { ConfigError } from './config-error.ts';
 import { type FeatureStage, featureGateDependencies, featureGateGroups } from './feature-gate-list.ts';
 
-/** The gates that change what this program does (spec 1.6). */
+/** The gates that change what this program does (operations 1.6). */
 export type UsedFeatureGate =
   | 'AllowServiceExternalIPs'
   | 'PreferSameTrafficDistribution'
@@ -44,7 +44,7 @@ const known: ReadonlyMap<string, Gate> = new Map([
 ]);
 
 /**
- * Settles the gates from the configured map (spec 1.6). A gate named on its own wins over `AllAlpha` and `AllBeta`.
+ * Settles the gates from the configured map (operations 1.6). A gate named on its own wins over `AllAlpha` and `AllBeta`.
  * Throws {@link ConfigError} `CONFIG_FEATURE_GATES_INVALID` naming all gates that are unknown, locked to the other value,
  * or on while a gate they need is off.
  */

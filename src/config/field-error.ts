@@ -1,7 +1,7 @@
 export type FieldErrorKind = 'Invalid value' | 'Unsupported value' | 'Forbidden' | 'Required value';
 
 /**
- * A value that validation refuses. `field` is upstream's internal path (spec 2.4), which operators' scripts look for;
+ * A value that validation refuses. `field` is upstream's internal path (operations 2.4), which operators' scripts look for;
  * `source` is the field of the file, by JSON names, that the value came from.
  */
 export interface FieldError {
@@ -24,7 +24,7 @@ function describeFieldError(error: FieldError): string {
   return `${error.field}: ${error.kind}${value}: ${error.message} (${origin})`;
 }
 
-/** One error as it is, several as `[e1, e2]`, identical ones once (spec 2.4). */
+/** One error as it is, several as `[e1, e2]`, identical ones once (operations 2.4). */
 export function describeFieldErrors(errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(describeFieldError))];
   return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`;

@@ -15,7 +15,7 @@ export interface Decoding {
 
 /**
  * How one field of the file is read. `zero` is the value of an absent field: as in the Go types behind the format,
- * most fields cannot tell absent from zero (spec 2.1). `decode` reports faults and then goes on with `zero`, so that
+ * most fields cannot tell absent from zero (operations 2.1). `decode` reports faults and then goes on with `zero`, so that
  * one pass finds all of them.
  */
 export interface FieldType<T> {
@@ -165,7 +165,7 @@ export function mapOf<T>(type: FieldType<T>): FieldType<Readonly<Record<string, 
 
 type Fields = Readonly<Record<string, FieldType<unknown>>>;
 
-/** A block with known fields; names are matched exactly (spec 2.1). */
+/** A block with known fields; names are matched exactly (operations 2.1). */
 export function block<F extends Fields>(
   fields: F,
 ): FieldType<{ readonly [Name in keyof F]: Decoded<F[Name]> }> {

@@ -25,7 +25,7 @@ export interface FlagDefinition<T> {
   readonly default: T;
   readonly group: FlagGroup;
   readonly help: string;
-  /** `true`: counts beside `--config`, and wins over the file. Otherwise it is silently without effect there (spec 1.2). */
+  /** `true`: counts beside `--config`, and wins over the file. Otherwise it is silently without effect there (operations 1.2). */
   readonly besideConfig: boolean;
   /** The field of the file that holds the same setting. */
   readonly field?: string;

@@ -7,7 +7,7 @@ import type { VModuleItem } from './proxy-configuration.ts';
 import { parseQuantity, type Quantity } from './quantity.ts';
 
 /**
- * How the text of a flag becomes a value (spec 1.1). `previous` is the value of an earlier use on the same command line.
+ * How the text of a flag becomes a value (operations 1.1). `previous` is the value of an earlier use on the same command line.
  * `parse` returns `undefined` for text that is none; `expected` then completes "must be ...".
  */
 export interface FlagType<T> {

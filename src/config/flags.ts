@@ -3,7 +3,7 @@ import { generalFlags } from './general-flags.ts';
 import { processFlags } from './process-flags.ts';
 import { proxyFlags } from './proxy-flags.ts';
 
-/** Every flag of kube-proxy 1.36 with its default (spec 1.2), and our own. */
+/** Every flag of kube-proxy 1.36 with its default (operations 1.2), and our own. */
 const flags = { ...generalFlags, ...proxyFlags, ...processFlags };
 
 export type FlagName = keyof typeof flags;

@@ -6,13 +6,13 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** The configuration of kube-proxy without file and flags (spec 1.2). Each call returns an object of its own. */
+/** The configuration of kube-proxy without file and flags (operations 1.2). Each call returns an object of its own. */
 export function defaultConfiguration(): ConfigurationDraft {
   return fromV1alpha1(kubeProxyConfiguration.zero);
 }
 
 /**
- * Fills in upstream's defaults and picks the values of the chosen mode (spec 2.2, 2.3). Where the format cannot tell zero
+ * Fills in upstream's defaults and picks the values of the chosen mode (operations 2.2, 2.3). Where the format cannot tell zero
  * from absent, zero is the default. Nothing is validated and platform defaults are not applied.
  */
 export function fromV1alpha1(file: V1alpha1Configuration): ConfigurationDraft {

@@ -11,7 +11,7 @@ import {
 
 const minute = 60_000;
 
-/** Flags that say what to do, who this node is and where the API server is; our own; deprecated ones (spec 1.2). */
+/** Flags that say what to do, who this node is and where the API server is; our own; deprecated ones (operations 1.2). */
 export const generalFlags = {
   config: define(
     stringFlag,

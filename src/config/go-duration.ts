@@ -11,7 +11,7 @@ const nanosecondsPerUnit: Readonly<Record<string, bigint>> = {
 const largest = 2n ** 63n - 1n;
 
 /**
- * Reads a duration in Go's syntax (`1h30m`, `1.5s`, `-1s`, a bare `0`; spec 1.1).
+ * Reads a duration in Go's syntax (`1h30m`, `1.5s`, `-1s`, a bare `0`; operations 1.1).
  * Returns milliseconds with fractions, or `undefined` when the text is no duration or exceeds Go's 292 years.
  */
 export function parseGoDuration(text: string): number | undefined {

@@ -6,13 +6,13 @@ export function splitHostPort(text: string): { readonly host: string; readonly p
   return parts === null ? undefined : { host: parts[1] ?? parts[2] ?? '', port: parts[3] ?? '' };
 }
 
-/** Adds the port to a bare IP address; anything else is returned as it is (spec 1.7). */
+/** Adds the port to a bare IP address; anything else is returned as it is (operations 1.7). */
 export function appendPortIfNeeded(address: string, port: number): string {
   if (parseIp(address) === undefined) return address;
   return joinHostPort(address, port);
 }
 
-/** Addresses that the two servers use when none are given: those of the family of `bindAddress` (spec 2.2). */
+/** Addresses that the two servers use when none are given: those of the family of `bindAddress` (operations 2.2). */
 export function defaultServerAddresses(bindAddress: string): {
   readonly healthz: string;
   readonly metrics: string;

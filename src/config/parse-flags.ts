@@ -11,7 +11,7 @@ export interface ParsedFlags {
 }
 
 /**
- * Parses a command line by GNU rules as kube-proxy does (spec 1.1). Throws {@link ConfigError} `CONFIG_FLAG_INVALID` at the
+ * Parses a command line by GNU rules as kube-proxy does (operations 1.1). Throws {@link ConfigError} `CONFIG_FLAG_INVALID` at the
  * first flag that is unknown, lacks its value or has a bad one, and at any argument that is no flag.
  */
 export function parseFlags(argv: readonly string[]): ParsedFlags {

@@ -9,7 +9,7 @@ for (const word of ['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF', 'false', 'F
   words.set(word, false);
 
 /**
- * The YAML 1.1 meaning of an unquoted scalar, as the library that reads kube-proxy's configuration sees it (spec 2.1):
+ * The YAML 1.1 meaning of an unquoted scalar, as the library that reads kube-proxy's configuration sees it (operations 2.1):
  * `yes` and `on` are booleans, `0x1f`, `0b1`, `0o17` and `017` are integers, dates and `1:30` stay strings.
  */
 export function resolvePlainScalar(text: string): ScalarValue {

@@ -14,7 +14,7 @@ import { zeroQuantity } from './quantity.ts';
 const second = 1_000;
 const minute = 60_000;
 
-/** Flags about the kernel, the process, its servers and its log (spec 1.2). */
+/** Flags about the kernel, the process, its servers and its log (operations 1.2). */
 export const processFlags = {
   'conntrack-max-per-core': define(
     int32Flag,

@@ -15,7 +15,7 @@ export type DetectLocalMode = (typeof detectLocalModes)[number];
 /**
  * The effective configuration: file or flags, with defaults, validated. Names follow `KubeProxyConfiguration` v1alpha1;
  * the values that v1alpha1 keeps once per mode (`syncPeriod`, `minSyncPeriod`, `masqueradeAll`) are those of the chosen
- * mode (spec 2.3). All durations are milliseconds, fractions allowed.
+ * mode (operations 2.3). All durations are milliseconds, fractions allowed.
  */
 export interface ProxyConfiguration {
   readonly featureGates: Readonly<Record<string, boolean>>;

@@ -3,7 +3,7 @@ import { boolFlag, durationFlag, int32Flag, ipFlag, listFlag, stringFlag } from 
 
 const second = 1_000;
 
-/** Flags about how Services are programmed (spec 1.2). */
+/** Flags about how Services are programmed (operations 1.2). */
 export const proxyFlags = {
   'proxy-mode': define(
     stringFlag,

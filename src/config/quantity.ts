@@ -10,7 +10,7 @@ const decimalSuffixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 /**
- * Reads a quantity such as `512`, `1K`, `2Ki` or `3M` (spec 1.2; syntax of apimachinery's resource package, whole numbers only,
+ * Reads a quantity such as `512`, `1K`, `2Ki` or `3M` (operations 1.2; syntax of apimachinery's resource package, whole numbers only,
  * and upper-case `K` as klog's options allow). Returns `undefined` when the text is none.
  */
 export function parseQuantity(text: string): Quantity | undefined {

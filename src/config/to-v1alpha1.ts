@@ -18,8 +18,8 @@ export type PrintedValue =
   | { readonly [key: string]: PrintedValue };
 
 /**
- * The effective configuration as a v1alpha1 object, keys in the order of `/configz` (spec 4.3). Periods and `masqueradeAll`
- * appear in the block of the active mode only, `portRange` is always empty (spec 1.4, 2.3). Our section `fairlead` appears
+ * The effective configuration as a v1alpha1 object, keys in the order of `/configz` (operations 4.3). Periods and `masqueradeAll`
+ * appear in the block of the active mode only, `portRange` is always empty (operations 1.4, 2.3). Our section `fairlead` appears
  * when it holds anything.
  */
 export function toV1alpha1(config: ProxyConfiguration | ConfigurationDraft): {

@@ -21,7 +21,7 @@ const streamOptions = block({ splitStream: bool, infoBufferSize: quantity });
 
 /**
  * The fields of `KubeProxyConfiguration` v1alpha1 as of Kubernetes 1.36, in the order in which they are printed
- * (spec 2.2, 4.3), and our own section `fairlead`, which kube-proxy would ignore with a warning.
+ * (operations 2.2, 4.3), and our own section `fairlead`, which kube-proxy would ignore with a warning.
  */
 export const kubeProxyConfiguration = block({
   kind: text,

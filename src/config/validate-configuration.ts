@@ -11,7 +11,7 @@ type Add = (path: string, source: string, value: unknown, message: string, kind?
 
 /**
  * Checks an effective configuration after platform defaults and returns everything that is wrong with it, in the order of
- * spec 2.4. Paths are upstream's internal ones. The feature gates are not checked again: see `resolveFeatureGates`.
+ * operations 2.4. Paths are upstream's internal ones. The feature gates are not checked again: see `resolveFeatureGates`.
  */
 export function validateConfiguration(config: ConfigurationDraft, gates: FeatureGates): FieldError[] {
   const errors: FieldError[] = [];

@@ -6,7 +6,7 @@ import type { LoggingConfiguration } from './proxy-configuration.ts';
 const largestVerbosity = 2 ** 31 - 1;
 
 /**
- * Checks the logging section (spec 2.4, below the table). `root` is put before the paths: '' when logging is set up,
+ * Checks the logging section (operations 2.4, below the table). `root` is put before the paths: '' when logging is set up,
  * `KubeProxyConfiguration.` when the whole configuration is validated.
  */
 export function validateLogging(logging: LoggingConfiguration, gates: FeatureGates, root = ''): FieldError[] {

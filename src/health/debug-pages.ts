@@ -11,7 +11,7 @@ export function pickSeparator(random: () => number): string {
   return SEPARATORS[Math.min(SEPARATORS.length - 1, Math.floor(random() * SEPARATORS.length))]!;
 }
 
-/** `/flagz`: the flags as given on the command line (spec 4.3). */
+/** `/flagz`: the flags as given on the command line (operations 4.3). */
 export function flagzPage(flags: ReadonlyMap<string, string>, separator: string): StructuredPage {
   const sorted = [...flags].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const lines = sorted.map(([name, value]) => `${name}${separator}${value}\n`).join('');
@@ -34,7 +34,7 @@ export interface Statusz {
   readonly paths: readonly string[];
 }
 
-/** `/statusz` (spec 4.3). */
+/** `/statusz` (operations 4.3). */
 export function statuszPage(status: Statusz, separator: string): StructuredPage {
   const started = new Date(status.startTime * 1000);
   const rows = [

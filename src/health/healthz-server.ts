@@ -25,7 +25,7 @@ export interface HealthzDependencies {
 }
 
 /**
- * `/healthz` and `/livez` (spec 4.1). `/healthz` asks whether load balancers should send traffic here: the proxy keeps
+ * `/healthz` and `/livez` (operations 4.1). `/healthz` asks whether load balancers should send traffic here: the proxy keeps
  * up and the node is to stay. `/livez` asks about the proxy alone. `?verbose` adds the key `apiContactSeconds`, which
  * has no effect on the status: an API server that is away is no reason to take a working node out.
  */

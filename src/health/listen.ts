@@ -47,7 +47,7 @@ export async function listen(address: ListenAddress, taker: ConnectionTaker): Pr
 }
 
 /**
- * Opens an address the way Go's `tcp` listener does (spec 3.12): the unspecified address of either family means both
+ * Opens an address the way Go's `tcp` listener does (operations 3.12): the unspecified address of either family means both
  * families, one socket for all, or IPv4 alone where the kernel has no IPv6. Throws {@link ListenError}.
  */
 export async function listenDualStack(host: string, port: number, taker: ConnectionTaker): Promise<Server> {

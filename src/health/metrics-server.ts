@@ -43,7 +43,7 @@ export interface MetricsServerContent {
 
 const STATUSZ_PATHS = ['/configz', '/flagz', '/healthz', '/metrics', '/proxyMode'];
 
-/** All paths of the metrics server (spec 4.3). They match exactly: `/metrics/` is not found. */
+/** All paths of the metrics server (operations 4.3). They match exactly: `/metrics/` is not found. */
 function metricsHandler(content: MetricsServerContent): HttpHandler {
   const random = content.random ?? Math.random;
   const startTime = { 'Process-Start-Time-Unix': String(Math.floor(content.startTime)) };

@@ -17,7 +17,7 @@ export interface ListenerOptions {
 }
 
 /**
- * Keeps an address open for an HTTP server (spec 3.12). When the address cannot be opened it tries again
+ * Keeps an address open for an HTTP server (operations 3.12). When the address cannot be opened it tries again
  * every 5 s for ever; with `hardFail` it calls `onFatal` once instead.
  */
 export class PersistentListener {

@@ -4,7 +4,7 @@ import { plainText } from './http-answer.ts';
 const MAX_SECONDS = 300;
 
 /**
- * The pages under `/debug`, which exist only with `enableProfiling` (spec 4.3). `/debug/pprof` has Node's own profiles,
+ * The pages under `/debug`, which exist only with `enableProfiling` (operations 4.3). `/debug/pprof` has Node's own profiles,
  * as Go's have no meaning here; `/debug/flags/v` sets the log verbosity as in kube-proxy.
  *
  * @param setVerbosity returns what is wrong with the text, or undefined when it has been taken over.

@@ -34,7 +34,7 @@ interface FamilyState {
 }
 
 /**
- * Whether the proxy keeps up with what it is asked to do (spec 4.1): a family is unhealthy when a change has been
+ * Whether the proxy keeps up with what it is asked to do (operations 4.1): a family is unhealthy when a change has been
  * waiting for the kernel longer than twice the sync period. Without a waiting change it is healthy for ever, however
  * old the last sync. Queued changes are aged by the monotonic clock: setting the wall clock does no harm.
  */

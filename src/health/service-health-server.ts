@@ -32,7 +32,7 @@ interface HealthCheckPort {
 }
 
 /**
- * The health check node ports of Services with external traffic policy Local, for one IP family (spec 4.2). A port
+ * The health check node ports of Services with external traffic policy Local, for one IP family (operations 4.2). A port
  * stays open as long as any Service names it, also while it passes from one Service to another, so a load balancer
  * never sees a gap that means nothing.
  */

@@ -18,7 +18,7 @@ type Form =
   | { readonly type: 'json' | 'yaml'; readonly version: 'v1beta1' | 'v1alpha1' };
 
 /**
- * A page in the form the client accepts (spec 4.3): text unless the media type of the object is named with group,
+ * A page in the form the client accepts (operations 4.3): text unless the media type of the object is named with group,
  * version and kind; 406 when neither is accepted.
  */
 export async function answerPage(page: StructuredPage, accept: string): Promise<HttpAnswer> {

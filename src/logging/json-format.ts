@@ -3,7 +3,7 @@ import type { LogEntry } from './text-format.ts';
 const reserved = new Set(['ts', 'caller', 'msg', 'v', 'severity']);
 
 /**
- * The line in Kubernetes' JSON format, with its newline (spec 9.2): `ts` in milliseconds, `caller`, `msg`, `v` for lines
+ * The line in Kubernetes' JSON format, with its newline (operations 9.2): `ts` in milliseconds, `caller`, `msg`, `v` for lines
  * that are no errors, then the values. Warnings are marked with `severity`, which Kubernetes has no word for.
  */
 export function formatJson(entry: LogEntry): string {

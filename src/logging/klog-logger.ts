@@ -44,7 +44,7 @@ interface Sink {
   closed: boolean;
 }
 
-/** A logger that prints like Kubernetes' own components (spec 9.2). */
+/** A logger that prints like Kubernetes' own components (operations 9.2). */
 export function createLogger(options: LogOptions, dependencies: LogDependencies): RootLogger {
   const levelOf = compileVmodule(options.format === 'text' ? options.vmodule : []);
   const sink: Sink = {

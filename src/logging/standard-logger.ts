@@ -9,7 +9,7 @@ export interface StandardLogOptions extends LogOptions {
   readonly infoBufferSize: number;
 }
 
-/** The logger of the process: writes to the standard streams (spec 9.2). */
+/** The logger of the process: writes to the standard streams (operations 9.2). */
 export function createStandardLogger(
   options: StandardLogOptions,
   clock: Clock = systemClock,

@@ -18,7 +18,7 @@ export interface LogEntry {
 const letters: Readonly<Record<Severity, string>> = { info: 'I', warning: 'W', error: 'E' };
 
 /**
- * The line that klog would write (spec 9.2), with its newline:
+ * The line that klog would write (operations 9.2), with its newline:
  * `I0501 10:00:00.000000       1 server.ts:100] "Version info" version="v1.36.2"`. Times are local.
  * A text of several lines is put as an indented block, so that each log line still starts with its header.
  */

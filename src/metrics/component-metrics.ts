@@ -43,7 +43,7 @@ export interface FeatureGateState {
   readonly enabled: boolean;
 }
 
-/** `kubernetes_feature_enabled`: one series per known gate (spec 5.4). */
+/** `kubernetes_feature_enabled`: one series per known gate (operations 5.4). */
 export function registerFeatureGates(registry: Registry, gates: readonly FeatureGateState[]): void {
   const options = {
     name: 'kubernetes_feature_enabled',

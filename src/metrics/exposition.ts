@@ -21,7 +21,7 @@ export interface ExpositionRequest {
 }
 
 /**
- * The content of a registry in the form a scraper asks for (spec 4.3): text 0.0.4, or delimited protocol buffers when
+ * The content of a registry in the form a scraper asks for (operations 4.3): text 0.0.4, or delimited protocol buffers when
  * they are named in full; gzip where it is preferred to plain. Anything else gets text: there is no 406.
  */
 export async function expose(registry: Registry, request: ExpositionRequest): Promise<Exposition> {

@@ -23,7 +23,7 @@ const LATENCY_BUCKETS = [
 const FAMILY = ['ip_family'] as const;
 
 /**
- * The metrics of kube-proxy by the names, labels and buckets it gives them (spec 5.2), so that dashboards and alerts go
+ * The metrics of kube-proxy by the names, labels and buckets it gives them (operations 5.2), so that dashboards and alerts go
  * on working. Which of them are exposed depends on the mode: see {@link ProxyMetrics.register}.
  */
 export class ProxyMetrics {

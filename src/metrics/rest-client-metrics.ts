@@ -5,7 +5,7 @@ import type { Registry } from './registry.ts';
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 const SIZE_BUCKETS = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
 
-/** The metrics of the API client, by the names of client-go (spec 5.4). `host` is `host:port` of the API server. */
+/** The metrics of the API client, by the names of client-go (operations 5.4). `host` is `host:port` of the API server. */
 export class RestClientMetrics {
   /** `code` is the HTTP status, or `<error>` when no answer came. */
   readonly requests = new CounterVec({

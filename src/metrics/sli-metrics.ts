@@ -3,7 +3,7 @@ import { GaugeVec } from './gauge.ts';
 import { Registry } from './registry.ts';
 import { ScrapeMetric } from './scrape-metric.ts';
 
-/** The separate registry behind /metrics/slis: the outcome of the health checks of the metrics port (spec 5.4). */
+/** The separate registry behind /metrics/slis: the outcome of the health checks of the metrics port (operations 5.4). */
 export class SliMetrics {
   readonly registry = new Registry();
   readonly #healthcheck = new GaugeVec({

@@ -15,7 +15,7 @@ export interface ConntrackSysctl {
   readonly value: number;
 }
 
-/** What to do to conntrack, in this order (spec 3.7). */
+/** What to do to conntrack, in this order (operations 3.7). */
 export interface ConntrackSettings {
   /**
    * Number of buckets that the hash table must at least have (`/sys/module/nf_conntrack/parameters/hashsize`), to be

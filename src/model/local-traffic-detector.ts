@@ -1,7 +1,7 @@
 import { formatCidr, type IpFamily, parseCidr } from '../base/ip.ts';
 
 /**
- * How a packet of a pod on this node is told from others (spec 8, A.6.1). Plain data: each mode renders its own match.
+ * How a packet of a pod on this node is told from others (operations 8, spec A.6.1). Plain data: each mode renders its own match.
  * `none` means that the rules that need the distinction are left out.
  */
 export type LocalTrafficDetector =
@@ -20,7 +20,7 @@ export interface DetectLocalInput {
   readonly interfaceNamePrefix: string;
 }
 
-/** The detector of one family (spec 8.1). CIDRs are put in canonical form; blank and unparsable ones are skipped. */
+/** The detector of one family (operations 8.1). CIDRs are put in canonical form; blank and unparsable ones are skipped. */
 export function localTrafficDetector(input: DetectLocalInput, family: IpFamily): LocalTrafficDetector {
   switch (input.mode) {
     case 'ClusterCIDR':

@@ -10,7 +10,7 @@ export interface NodeIps {
 
 /**
  * The IPs of a Node object: type InternalIP before ExternalIP, each in the order given, unparsable ones skipped; the first,
- * which is the primary, and the first of the other family (spec 3.2).
+ * which is the primary, and the first of the other family (operations 3.2).
  */
 export function nodeObjectIps(addresses: readonly NodeAddress[]): string[] {
   const ips = ['InternalIP', 'ExternalIP'].flatMap((type) =>
@@ -23,7 +23,7 @@ export function nodeObjectIps(addresses: readonly NodeAddress[]): string[] {
 }
 
 /**
- * Settles primary family and node IPs (spec 3.3): loopback, then the IPs of the Node object of which the first decides, then
+ * Settles primary family and node IPs (operations 3.3): loopback, then the IPs of the Node object of which the first decides, then
  * `bindAddress`, which replaces the IP of its family and makes that family primary unless it is unspecified.
  */
 export function determineNodeIps(nodeIps: readonly string[], bindAddress: string): NodeIps {
@@ -42,7 +42,7 @@ export function determineNodeIps(nodeIps: readonly string[], bindAddress: string
 }
 
 /**
- * `nodePortAddresses` with the word `primary` replaced by the node IPs that are known (spec 3.3). None known leaves the list
+ * `nodePortAddresses` with the word `primary` replaced by the node IPs that are known (operations 3.3). None known leaves the list
  * empty, which means all addresses.
  */
 export function resolvePrimaryNodePortAddresses(

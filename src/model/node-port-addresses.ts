@@ -8,7 +8,7 @@ import {
   parseIp,
 } from '../base/ip.ts';
 
-/** The addresses of this node that accept NodePort connections, for one family (spec 3.3, A.6.2). */
+/** The addresses of this node that accept NodePort connections, for one family (operations 3.3, spec A.6.2). */
 export interface NodePortAddresses {
   readonly family: IpFamily;
   /** All addresses of the family, those that appear later included. */

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 /** Node fires timers with a longer delay at once. */
 const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-/** All in milliseconds (spec 6.1). */
+/** All in milliseconds (operations 6.1). */
 export interface RunnerIntervals {
   /** From the end of one run to the start of the next. */
   readonly min: number;
@@ -18,7 +18,7 @@ export interface RunnerIntervals {
 export type RunOutcome = 'succeeded' | 'failed' | 'stopped';
 
 /**
- * Runs one function again and again, but neither too often nor too seldom (spec 6.2). Requests that come while a run
+ * Runs one function again and again, but neither too often nor too seldom (operations 6.2). Requests that come while a run
  * is due or in progress are merged into one. Runs never overlap.
  *
  * The function may be asynchronous; a throw or a rejection counts as a failed run, is logged, and never ends the loop.

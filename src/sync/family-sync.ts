@@ -16,7 +16,7 @@ import { BoundedFrequencyRunner, type RunnerIntervals } from './bounded-frequenc
 import type { SyncObserver, SyncPhase } from './sync-observer.ts';
 import { UnappliedChanges } from './unapplied-changes.ts';
 
-/** A full sync is done at least this often, to put right what nobody noticed (spec 6.4). */
+/** A full sync is done at least this often, to put right what nobody noticed (operations 6.4). */
 const FULL_SYNC_EVERY_MS = 3_600_000;
 
 export interface FamilySyncDependencies {
@@ -33,7 +33,7 @@ export interface FamilySyncDependencies {
 /**
  * The loop of one address family: collects changes of Services and slices, and brings them into the kernel, at most
  * once per min interval. Nothing is written before both kinds have been delivered in full. A sync is partial when only
- * Services and endpoints changed; settings, failures, foreign edits and the hour ask for a full one (spec 6.4).
+ * Services and endpoints changed; settings, failures, foreign edits and the hour ask for a full one (operations 6.4).
  */
 export class FamilySync {
   readonly family: IpFamily;
