@@ -29,8 +29,9 @@ export interface AppMetrics {
   readonly startTime: number;
 }
 
-export function createMetrics({ config, featureGates }: Invocation, startTime: number): AppMetrics {
-  const registry = new Registry();
+/** Creates the metrics of a configuration and registers those of its mode; `startTime` as in {@link AppMetrics}. */
+export function createMetrics({ config, featureGates, logger }: Invocation, startTime: number): AppMetrics {
+  const registry = new Registry(logger);
   const proxy = new ProxyMetrics();
   const own = new FairleadMetrics();
   const restClient = new RestClientMetrics();

@@ -17,6 +17,7 @@ export type ListenErrorDetail =
   /** Two Services name the same health check node port; the first one has it. */
   | { readonly code: 'HEALTH_CHECK_PORT_TAKEN'; readonly port: number; readonly owner: string };
 
+/** Why a port cannot be served. */
 export class ListenError extends FairleadError<ListenErrorDetail> {}
 
 /** Who takes what comes in on a listening socket. */

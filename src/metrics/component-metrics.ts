@@ -14,6 +14,7 @@ export interface BuildInfo {
   readonly platform: string;
 }
 
+/** Registers `kubernetes_build_info`. */
 export function registerBuildInfo(registry: Registry, build: BuildInfo): void {
   const labels = {
     major: build.major,

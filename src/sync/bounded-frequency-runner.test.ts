@@ -161,40 +161,6 @@ test('a request before the start is remembered', async () => {
   expect(runs).toEqual([100]);
 });
 
-test('runNow does not wait for the min interval, but for a run in progress', async () => {
-  const { clock, runs, outcomes, runner } = setup(UPSTREAM, { duration: 200 });
-  outcomes.push('ok', 'fail');
-  runner.run();
-  await clock.advance(100);
-  const outcome = runner.runNow();
-  await clock.advance(300);
-  expect(runs).toEqual([0, 200]);
-  expect(await outcome).toBe('failed');
-  await clock.advance(5000);
-  expect(runs).toEqual([0, 200, 5400]);
-});
-
-test('retryAfter brings the next run forward, never back', async () => {
-  const { clock, runs, runner } = setup();
-  runner.run();
-  await clock.advance(1000);
-  runner.retryAfter(2000);
-  runner.retryAfter(4000);
-  await clock.advance(2000);
-  expect(runs).toEqual([0, 3000]);
-  await clock.advance(9999);
-  expect(runs).toEqual([0, 3000]);
-});
-
-test('retryAfter during a run holds for the time after it', async () => {
-  const { clock, runs, runner } = setup(UPSTREAM, { duration: 1000 });
-  runner.run();
-  await clock.advance(500);
-  runner.retryAfter(3000);
-  await clock.advance(3000);
-  expect(runs).toEqual([0, 3500]);
-});
-
 test('stopping ends the loop after the run in progress and leaves no timer', async () => {
   const { clock, runs, runner, stop, stopped } = setup(UPSTREAM, { duration: 1000 });
   let ended = false;
@@ -203,14 +169,11 @@ test('stopping ends the loop after the run in progress and leaves no timer', asy
   });
   runner.run();
   await clock.advance(500);
-  const late = runner.runNow();
   stop.abort();
   await clock.advance(499);
   expect(ended).toBe(false);
   await clock.advance(1);
   expect(ended).toBe(true);
-  expect(await late).toBe('stopped');
-  expect(await runner.runNow()).toBe('stopped');
   runner.run();
   await clock.advance(60_000);
   expect(runs).toEqual([0]);

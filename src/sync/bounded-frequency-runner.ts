@@ -14,9 +14,6 @@ export interface RunnerIntervals {
   readonly max: number;
 }
 
-/** `stopped` where the loop ended before the run. */
-export type RunOutcome = 'succeeded' | 'failed' | 'stopped';
-
 /**
  * Runs one function again and again, but neither too often nor too seldom (operations 6.2). Requests that come while a run
  * is due or in progress are merged into one. Runs never overlap.
@@ -31,14 +28,12 @@ export class BoundedFrequencyRunner {
   readonly #logger: Logger;
   #loop: { readonly stopped: () => void } | undefined;
   #requested = false;
-  #immediately = false;
   #running = false;
   #stopped = false;
   #lastEnd: number | undefined;
   /** When the next run is due without a request: the max or the retry interval. */
   #due = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
-  #waiters: ((outcome: RunOutcome) => void)[] = [];
 
   /** Throws RangeError for intervals that cannot be kept: negative ones, or a minimum above the maximum. */
   constructor(
@@ -83,35 +78,11 @@ export class BoundedFrequencyRunner {
     this.#next();
   }
 
-  /**
-   * Asks for a run that does not wait for the min interval, only for a run in progress. Resolves with the outcome of
-   * that run, never rejects. A failed run is retried like any other.
-   */
-  runNow(): Promise<RunOutcome> {
-    if (this.#stopped) return Promise.resolve('stopped');
-    const { promise, resolve } = Promise.withResolvers<RunOutcome>();
-    this.#waiters.push(resolve);
-    this.#immediately = true;
-    this.#next();
-    return promise;
-  }
-
-  /** Asks for a run `milliseconds` from now at the latest, min interval permitting. Ignored when one is due earlier. */
-  retryAfter(milliseconds: number): void {
-    this.#due = Math.min(this.#due, this.#clock.monotonic() + milliseconds);
-    this.#next();
-  }
-
   #stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (!this.#running) this.#finish();
-  }
-
-  #finish(): void {
-    for (const resolve of this.#waiters.splice(0)) resolve('stopped');
-    this.#loop?.stopped();
+    if (!this.#running) this.#loop?.stopped();
   }
 
   /** Starts the run that is due, or arms the timer for the next one. */
@@ -132,7 +103,6 @@ export class BoundedFrequencyRunner {
 
   #nextStart(): number {
     const now = this.#clock.monotonic();
-    if (this.#immediately) return now;
     const earliest = this.#lastEnd === undefined ? now : this.#lastEnd + this.#intervals.min;
     return this.#requested ? earliest : Math.max(earliest, this.#due);
   }
@@ -143,18 +113,13 @@ export class BoundedFrequencyRunner {
     await undefined;
     if (!this.#stopped) {
       this.#requested = false;
-      this.#immediately = false;
-      this.#due = Number.POSITIVE_INFINITY;
-      const waiters = this.#waiters.splice(0);
       const failed = await this.#executeSafely();
       this.#lastEnd = this.#clock.monotonic();
       const { retry, max } = this.#intervals;
-      // A retryAfter during the run may have set an earlier time.
-      this.#due = Math.min(this.#due, this.#lastEnd + (failed ? Math.min(retry, max) : max));
-      for (const resolve of waiters) resolve(failed ? 'failed' : 'succeeded');
+      this.#due = this.#lastEnd + (failed ? Math.min(retry, max) : max);
     }
     this.#running = false;
-    if (this.#stopped) this.#finish();
+    if (this.#stopped) this.#loop?.stopped();
     else this.#next();
   }
 

@@ -10,6 +10,7 @@ import { baseChainJumps, CANARY_CHAIN, FIREWALL_CHAIN, jumpText, ownChains } fro
 /** Most chains in one transaction of the nft back-end; see README.md, "Large rule sets". */
 const NFT_CHAINS_PER_BLOCK = 1500;
 
+/** How many chains one transaction of a back-end should name at the most. */
 export function chainsPerBlock(iptables: Iptables): number {
   return iptables.backend === 'nft' ? NFT_CHAINS_PER_BLOCK : Number.POSITIVE_INFINITY;
 }

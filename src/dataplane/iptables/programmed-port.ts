@@ -27,6 +27,7 @@ export interface PortCounts {
   readonly externalWithoutLocal: number;
 }
 
+/** Decides on the chains of a ServicePort, writes its rules, and counts them. */
 export function programPort(plan: ServicePortPlan, context: RuleContext): ProgrammedPort {
   const decisions = decideChains(plan);
   const frontends = frontendRules(plan, decisions, context);

@@ -34,6 +34,7 @@ export type RuleContextParts = Pick<
   'randomFully' | 'conntrackTcpBeLiberal' | 'counters' | 'endpointComments'
 >;
 
+/** What rules need of the settings, in the form in which iptables takes it. */
 export function ruleContext(settings: PlanSettings, parts: RuleContextParts): RuleContext {
   return {
     family: settings.family,

@@ -17,6 +17,7 @@ export type AttributeErrorDetail =
 /** Raised by {@link AttributeWriter.finish} and by {@link AttributeReader}. */
 export class AttributeError extends FairleadError<AttributeErrorDetail> {}
 
+/** An error for a value that no attribute can hold. */
 export function invalidAttribute(path: string, reason: string): AttributeError {
   return new AttributeError(
     { code: 'NETLINK_ATTRIBUTE_INVALID', path, reason },
@@ -24,6 +25,7 @@ export function invalidAttribute(path: string, reason: string): AttributeError {
   );
 }
 
+/** An error for an attribute whose length does not fit its 16 bits. */
 export function attributeTooLong(path: string, length: number): AttributeError {
   return new AttributeError(
     { code: 'NETLINK_ATTRIBUTE_TOO_LONG', path, length },
@@ -31,6 +33,7 @@ export function attributeTooLong(path: string, length: number): AttributeError {
   );
 }
 
+/** An error for bytes that end before what they announce. */
 export function shortAttribute(path: string, need: number, got: number): AttributeError {
   return new AttributeError(
     { code: 'NETLINK_ATTRIBUTE_SHORT', path, need, got },

@@ -48,6 +48,7 @@ export type NetlinkErrorDetail =
   /** The socket was closed before. */
   | { readonly code: 'NETLINK_CLOSED'; readonly op: string };
 
+/** Raised by sockets, connections and families alike; the functions below tell what it means. */
 export class NetlinkError extends FairleadError<NetlinkErrorDetail> {}
 
 /** An error for a refusal by the kernel. */

@@ -10,6 +10,7 @@ export type SysctlErrorDetail =
       readonly errno: string;
     };
 
+/** Why a kernel setting could not be read or made. */
 export class SysctlError extends FairleadError<SysctlErrorDetail> {}
 
 /** Kernel settings as files: `/proc/sys`, and module parameters under `/sys`. Paths are absolute. */

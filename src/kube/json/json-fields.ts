@@ -12,6 +12,7 @@ export function stringField(json: JsonObject, name: string, path: string): strin
   return optionalString(json, name, path) ?? '';
 }
 
+/** An absent string is `undefined`. */
 export function optionalString(json: JsonObject, name: string, path: string): string | undefined {
   const value = json[name] ?? undefined;
   if (value === undefined || typeof value === 'string') return value;
@@ -82,10 +83,12 @@ export function optionalTime(json: JsonObject, name: string, path: string): numb
   return time;
 }
 
+/** Whether a JSON value is an object: neither `null` nor a list. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The path of a field in an object at `path`, which is `''` for the outermost. */
 export function joinPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }

@@ -23,6 +23,7 @@ export type ApiErrorDetail =
   | { readonly code: 'API_WATCH_ENDED_EARLY'; readonly path: string }
   | { readonly code: 'API_HISTORY_RESET'; readonly path: string; readonly from: string; readonly to: string };
 
+/** Why a request to the API server, or a watch, came to nothing. */
 export class ApiError extends FairleadError<ApiErrorDetail> {
   constructor(detail: ApiErrorDetail, options?: ErrorOptions) {
     super(detail, messageOf(detail), options);

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { encodeList } from '../../../test/cluster/encoding/encode.ts';
 import { silentLogger } from '../../base/logger.ts';
 import type { EndpointSlice } from '../../kube/endpoint-slice.ts';
 import type { Node } from '../../kube/node.ts';
@@ -165,27 +164,6 @@ describe('ApiServerSource', () => {
     running = source(into, { contentType: 'application/json' }).start(controller.signal);
     await waitUntil(() => into.nodes.calls.length > 0);
     expect(server.requests.every(({ headers }) => headers.accept === 'application/json')).toBe(true);
-  });
-
-  test('fetchNode lists the Node by name', async () => {
-    server.answer(recorded, (response) => {
-      response
-        .writeHead(200, { 'content-type': protobuf })
-        .end(encodeList('Node', [], { resourceVersion: '1' }));
-    });
-    const apiserver = source();
-    expect(await apiserver.fetchNode('node1', controller.signal)).toMatchObject({ name: 'node1' });
-    expect(await apiserver.fetchNode('node2', controller.signal)).toBeUndefined();
-    expect(server.requests.map(({ query }) => Object.fromEntries(query))).toEqual([
-      { fieldSelector: 'metadata.name=node1' },
-      { fieldSelector: 'metadata.name=node2' },
-    ]);
-  });
-
-  test('serverVersion', async () => {
-    server.answer((response) => void response.writeHead(200).end(recording('version.json')));
-    expect(await source().serverVersion(controller.signal)).toBe('v1.36.2');
-    expect(server.requests[0]!.path).toBe('/version');
   });
 
   test('checkCredentials tells what is missing before anything starts', async () => {

@@ -1,16 +1,13 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ClusterSinks } from '../../kube/cluster-sinks.ts';
-import { stringField } from '../../kube/json/json-fields.ts';
-import { parseJsonObject } from '../../kube/json/parse-json-object.ts';
 import type { KubeObject } from '../../kube/kind-decoder.ts';
-import type { Node } from '../../kube/node.ts';
 import type { ObjectSink } from '../../kube/object-sink.ts';
 import type { Source } from '../source.ts';
 import { ApiClient, type ApiClientObserver } from './api-client.ts';
 import { type ApiResource, endpointSlices, nodeNamed, serviceCIDRs, services } from './api-resource.ts';
 import { CredentialProvider } from './credentials.ts';
-import { acceptOf, jsonType } from './encoding.ts';
+import { acceptOf } from './encoding.ts';
 import type { ApiEvent } from './event.ts';
 import { EventPoster } from './event-poster.ts';
 import { ListWatch } from './list-watch.ts';
@@ -104,30 +101,6 @@ export class ApiServerSource implements Source {
   /** Monotonic time of the last sign of life per resource (`services`, `endpointslices`, `nodes`, `servicecidrs`). */
   lastContacts(): ReadonlyMap<string, number | undefined> {
     return new Map(this.#reflectors.map(({ name, reflector }) => [name, reflector.lastContact]));
-  }
-
-  /**
-   * The Node of this name, undefined where there is none. One attempt; rejects with ApiError or CredentialsError. Uses
-   * a list, because 1.36 needs no permission to get Nodes (operations 7.2).
-   */
-  async fetchNode(name: string, signal: AbortSignal): Promise<Node | undefined> {
-    let found: Node | undefined;
-    const listWatch = new ListWatch(nodeNamed(name), this.#client, this.#dependencies.clock);
-    const item = (node: Node) => {
-      found = node;
-    };
-    await listWatch.list(acceptOf(this.#options), {}, { item, bad: () => {} }, signal);
-    return found;
-  }
-
-  /** The server's `gitVersion`, such as `v1.36.2`. Rejects with ApiError, CredentialsError or DecodeError. */
-  async serverVersion(signal: AbortSignal): Promise<string> {
-    const response = await this.#client.request(
-      { method: 'GET', path: '/version', headers: { Accept: jsonType } },
-      signal,
-    );
-    const body = await response.readAll(64 * 1024);
-    return stringField(parseJsonObject(body.toString('utf8')), 'gitVersion', '');
   }
 
   /** Writes an event to the API some time; never fails (operations 3.9). */

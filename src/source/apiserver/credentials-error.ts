@@ -10,6 +10,7 @@ export type CredentialsErrorDetail =
   | { readonly code: 'CREDENTIALS_KUBECONFIG'; readonly file: string; readonly problem: string }
   | { readonly code: 'CREDENTIALS_EXEC_FAILED'; readonly command: string; readonly problem: string };
 
+/** Why there are no credentials for the API server. */
 export class CredentialsError extends FairleadError<CredentialsErrorDetail> {
   constructor(detail: CredentialsErrorDetail, options?: ErrorOptions) {
     super(detail, messageOf(detail), options);
