@@ -15,6 +15,7 @@ const host = vi.hoisted(() => ({
   installed: new Set<string>(),
   withoutNat: new Set<string>(),
   opened: [] as { dump(): string }[],
+  tcpBeLiberal: '0',
 }));
 
 vi.mock('./packet-counters.ts', () => ({
@@ -39,6 +40,7 @@ beforeEach(() => {
   host.installed = new Set(['iptables', 'ip6tables']);
   host.withoutNat = new Set();
   host.opened = [];
+  host.tcpBeLiberal = '0';
 });
 
 const closers: (() => void)[] = [];
@@ -53,7 +55,7 @@ async function open(families: readonly IpFamily[] = ['IPv4', 'IPv6']) {
     with: () => logger,
     info: (message, values) => lines.push({ message, ...values }),
   };
-  const read = () => '0';
+  const read = () => host.tcpBeLiberal;
   const metrics = new ProxyMetrics();
   const mode = await openIptablesMode({ syncPeriod: 30_000 } as ProxyConfiguration, families, {
     clock: new FakeClock(),
@@ -96,6 +98,13 @@ test('a family whose table nat is missing is left out, the first one too (C122)'
 test('none at all is an error (C122)', async () => {
   host.installed.clear();
   await expect(open()).rejects.toMatchObject({ code: 'APP_FAMILY_NOT_SUPPORTED' });
+});
+
+test('liberal tracking counts although it is set after the mode is opened (C103)', async () => {
+  const { proxiers } = await open(['IPv4']);
+  host.tcpBeLiberal = '1';
+  await proxiers.get('IPv4')!.sync(new TestCluster().plan(), undefined);
+  expect(host.opened[0]!.dump()).not.toContain('INVALID');
 });
 
 test('after one change the gauges tell all rules that are ours, and apart from them what was written (C125)', async () => {

@@ -48,7 +48,7 @@ export async function openIptablesMode(
     const { family } = iptables;
     const proxier = new IptablesProxier(
       {
-        conntrackTcpBeLiberal: readsOn(sysctls, TCP_BE_LIBERAL),
+        conntrackTcpBeLiberal: () => readsOn(sysctls, TCP_BE_LIBERAL),
         monitorIntervalMs: config.syncPeriod,
         onForeignChange: (what) => onForeignEdit(family, what),
         onSetAside: ({ servicePort, reason }) => onSetAside(servicePort, reason),

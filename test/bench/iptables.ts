@@ -186,7 +186,7 @@ async function measure(backend: 'nft' | 'legacy', directory: string): Promise<vo
     const recorder = new Recorder(namespace, directory);
     const iptables = await openIptables({ family: 'IPv4', backend, run: recorder.run });
     const proxier = new IptablesProxier(
-      { conntrackTcpBeLiberal: false, monitorIntervalMs: 3_600_000 },
+      { conntrackTcpBeLiberal: () => false, monitorIntervalMs: 3_600_000 },
       { iptables, clock: systemClock, logger: silentLogger },
     );
     const cluster = new Cluster();

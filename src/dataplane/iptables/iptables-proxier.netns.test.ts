@@ -44,7 +44,7 @@ function proxierOver(
   dependencies: Partial<IptablesProxierDependencies> = {},
 ): IptablesProxier {
   return new IptablesProxier(
-    { conntrackTcpBeLiberal: false, monitorIntervalMs: 3_600_000, ...options },
+    { conntrackTcpBeLiberal: () => false, monitorIntervalMs: 3_600_000, ...options },
     { iptables, clock: systemClock, logger: silentLogger, ...dependencies },
   );
 }

@@ -30,8 +30,11 @@ import { type BaseChainJump, FIREWALL_CHAIN } from './top-level-chains.ts';
 
 /** What this mode is told besides the plan. */
 export interface IptablesOptions {
-  /** sysctl `net.netfilter.nf_conntrack_tcp_be_liberal` is on: invalid packets are not dropped. */
-  readonly conntrackTcpBeLiberal: boolean;
+  /**
+   * Whether sysctl `net.netfilter.nf_conntrack_tcp_be_liberal` is on: invalid packets are not dropped then. Asked in each
+   * full sync, the first of which comes after the settings of the host are made.
+   */
+  readonly conntrackTcpBeLiberal: () => boolean;
   /** Milliseconds between two looks at the canary chains; syncPeriod. */
   readonly monitorIntervalMs: number;
   /** Called when somebody else has changed our rules: the caller runs a full sync. */
@@ -92,6 +95,7 @@ export class IptablesProxier implements Proxier {
   /** What the last successful sync left; `undefined` where that is not known. */
   #state: ProgrammedState | undefined;
   #counters: ReadonlySet<string> = new Set();
+  #conntrackTcpBeLiberal = false;
   /** What was refused, by key of the ServicePort, and why. */
   #setAside = new Map<string, { readonly rules: string; readonly reason: string }>();
   #hasSynced = false;
@@ -147,6 +151,7 @@ export class IptablesProxier implements Proxier {
   async #fullSync(plan: ProxyPlan, setAside: ReadonlyMap<string, string>): Promise<IptablesSyncReport> {
     const missingJumps = await findMissingJumps(this.#iptables);
     this.#counters = await this.#ensureCounters();
+    this.#conntrackTcpBeLiberal = this.#options.conntrackTcpBeLiberal();
     let endpoints = 0;
     for (const port of plan.servicePorts.values()) endpoints += port.endpoints.length;
     const context = this.#context(plan.settings, endpoints);
@@ -277,7 +282,7 @@ export class IptablesProxier implements Proxier {
   #context(settings: PlanSettings, endpoints: number): RuleContext {
     return ruleContext(settings, {
       randomFully: this.#iptables.features.randomFully,
-      conntrackTcpBeLiberal: this.#options.conntrackTcpBeLiberal,
+      conntrackTcpBeLiberal: this.#conntrackTcpBeLiberal,
       counters: this.#counters,
       endpointComments: endpoints <= LARGE_CLUSTER_ENDPOINTS,
     });

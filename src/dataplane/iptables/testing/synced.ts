@@ -18,7 +18,7 @@ export function testProxier(
   const iptables = dependencies.iptables ?? new FakeIptables();
   const clock = new FakeClock();
   const proxier = new IptablesProxier(
-    { conntrackTcpBeLiberal: false, monitorIntervalMs: 30_000, ...options },
+    { conntrackTcpBeLiberal: () => false, monitorIntervalMs: 30_000, ...options },
     { clock, logger: silentLogger, ...dependencies, iptables },
   );
   return { proxier, iptables, clock };
