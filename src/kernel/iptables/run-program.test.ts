@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { processRunner } from './run-program.ts';
 
@@ -53,6 +54,25 @@ test('a program that takes too long is killed', async () => {
   await expect(run('sleep', ['60'], { timeout: 50 })).rejects.toMatchObject({
     detail: { code: 'IPTABLES_KILLED', program: 'sleep', signal: 'SIGKILL' },
   });
+});
+
+test('a program that leaves its outputs open to another is not waited for', async () => {
+  const begin = performance.now();
+  // As modprobe does when it hangs and iptables is killed.
+  await expect(run('sh', ['-c', 'sleep 50 & wait'], { timeout: 50 })).rejects.toMatchObject({
+    detail: { code: 'IPTABLES_KILLED', signal: 'SIGKILL' },
+  });
+  const result = await run('sh', ['-c', 'sleep 50 & echo done; exit 3'], { timeout: 60_000 });
+  expect(result).toEqual({ exitStatus: 3, stdout: 'done\n', stderr: '' });
+  expect(performance.now() - begin).toBeLessThan(40_000);
+}, 60_000);
+
+test('without file descriptors left nothing is started, and nothing else breaks', async () => {
+  const script = fileURLToPath(new URL('testing/run-without-descriptors.ts', import.meta.url));
+  const result = await run('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, script], {
+    timeout,
+  });
+  expect(result).toMatchObject({ exitStatus: 0, stdout: 'IPTABLES_NOT_STARTED\n'.repeat(3), stderr: '' });
 });
 
 test('a program that does not exist', async () => {

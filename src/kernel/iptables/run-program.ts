@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
 import { describeError } from '../../base/fairlead-error.ts';
 import { IptablesError } from './iptables-error.ts';
 
@@ -37,67 +38,93 @@ export function processRunner(
   const env = { ...process.env, LC_ALL: 'C', ...environment };
   return (program, args, options) => {
     const [command, ...rest] = [...prefix, program, ...args];
-    const child = spawn(command!, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    return supervise(program, child, options);
+    try {
+      const child = spawn(command!, rest, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+      return supervise(program, child, options);
+    } catch (error) {
+      return Promise.reject(notStarted(program, error));
+    }
   };
 }
 
 const maxError = 64 * 1024;
 const maxOutput = 1024 * 1024;
 const chunkSize = 64 * 1024;
+/**
+ * A program that has ended is not waited for any longer than this, in milliseconds, whoever still holds its outputs open
+ * (modprobe, for one, which iptables starts), nor is one that outlives SIGKILL because the kernel does not let it go.
+ */
+const lingering = 5000;
 
 function supervise(program: string, child: ChildProcess, options: RunOptions): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     let stdout = '';
     let stderr = '';
     let endedByUs = false;
-    const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout);
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    const timers = [setTimeout(kill, options.timeout)];
+    const stopTimers = () => timers.forEach(clearTimeout);
+    child.on('error', (error) => {
+      stopTimers();
+      reject(notStarted(program, error));
+    });
+    // Without file descriptors left there are no pipes, and the error comes later.
+    if (!child.stdin || !child.stdout || !child.stderr) return;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
       if (stderr.length < maxError) stderr += text;
     });
     const lines = options.onLine === undefined ? undefined : lineSplitter(options.onLine);
-    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (lines === undefined) {
         if (stdout.length < maxOutput) stdout += text;
       } else if (!endedByUs && !lines(text)) {
         endedByUs = true;
-        child.stdout!.destroy();
+        child.stdout?.destroy();
         child.kill('SIGTERM');
       }
     });
-    child.on('error', (error) => {
-      clearTimeout(timer);
-      const reason = describeError(error);
-      reject(
-        new IptablesError(
-          { code: 'IPTABLES_NOT_STARTED', program, reason },
-          `cannot run ${program}: ${reason}`,
-        ),
-      );
-    });
+    child.on('exit', () => timers.push(setTimeout(letGo, lingering)));
     child.on('close', (code, signal) => {
-      clearTimeout(timer);
+      stopTimers();
       if (endedByUs) resolve({ exitStatus: 0, stdout, stderr });
-      else if (code === null) {
-        const name = signal ?? 'unknown';
-        reject(
-          new IptablesError(
-            { code: 'IPTABLES_KILLED', program, signal: name },
-            `${program} was ended by signal ${name}`,
-          ),
-        );
-      } else resolve({ exitStatus: code, stdout, stderr });
+      else if (code === null) reject(killed(program, signal ?? 'unknown'));
+      else resolve({ exitStatus: code, stdout, stderr });
     });
-    feed(child, options.input ?? []).catch((error: unknown) => {
+    feed(child.stdin, options.input ?? []).catch((error: unknown) => {
       child.kill('SIGKILL');
       reject(error);
     });
+
+    function kill(): void {
+      child.kill('SIGKILL');
+      const giveUp = () => {
+        letGo();
+        reject(killed(program, 'SIGKILL'));
+      };
+      timers.push(setTimeout(giveUp, lingering));
+    }
+    function letGo(): void {
+      for (const stream of child.stdio) stream?.destroy();
+    }
   });
 }
 
+function notStarted(program: string, error: unknown): IptablesError {
+  const reason = describeError(error);
+  return new IptablesError(
+    { code: 'IPTABLES_NOT_STARTED', program, reason },
+    `cannot run ${program}: ${reason}`,
+  );
+}
+
+function killed(program: string, signal: string): IptablesError {
+  return new IptablesError(
+    { code: 'IPTABLES_KILLED', program, signal },
+    `${program} was ended by signal ${signal}`,
+  );
+}
+
 /** Writes the input with back-pressure. A program that stops reading has failed; its exit status tells. */
-async function feed(child: ChildProcess, input: Iterable<string>): Promise<void> {
-  const stdin = child.stdin!;
+async function feed(stdin: Writable, input: Iterable<string>): Promise<void> {
   let broken = false;
   let wake: (() => void) | undefined;
   const stop = () => {
