@@ -1,6 +1,9 @@
 import { describeError } from '../base/fairlead-error.ts';
 import type { ApiEvent } from '../source/apiserver/event.ts';
 
+/** The API server refuses events with longer notes (bytes). */
+const LONGEST_NOTE = 1024;
+
 /** Writes what concerns operators to the API as events (operations 3.9). Without an API they go nowhere. */
 export class ApiEvents {
   readonly #nodeName: string;
@@ -18,6 +21,12 @@ export class ApiEvents {
   /** The proxy is about to serve. */
   starting(): void {
     this.#onNode('Normal', 'Starting', '');
+  }
+
+  /** Kernel settings, by their paths, could not be made; the proxy goes on without them. */
+  kernelSettingsRefused(paths: readonly string[]): void {
+    const note = `kernel settings stay as they are on node ${this.#nodeName}, set them on the host: ${paths.join(', ')}`;
+    this.#onNode('Warning', 'KernelSettingsRefused', note);
   }
 
   /** An HTTP server could not bind, which ends the process. */
@@ -40,12 +49,23 @@ export class ApiEvents {
 
   #onNode(type: ApiEvent['type'], reason: string, note: string): void {
     const regarding = { kind: 'Node', name: this.#nodeName, namespace: '' } as const;
-    this.#post({ type, reason, action: 'StartKubeProxy', note, regarding });
+    this.#post({ type, reason, action: 'StartKubeProxy', note: shortened(note), regarding });
   }
 
   /** `service` may go on with a port behind the name. */
   #onService(service: string, reason: string, action: string, note: string): void {
     const [namespace = '', name = ''] = service.split(/[/:]/);
-    this.#post({ type: 'Warning', reason, action, note, regarding: { kind: 'Service', namespace, name } });
+    const regarding = { kind: 'Service', namespace, name } as const;
+    this.#post({ type: 'Warning', reason, action, note: shortened(note), regarding });
   }
+}
+
+function shortened(note: string): string {
+  const bytes = Buffer.from(note);
+  if (bytes.length <= LONGEST_NOTE) return note;
+  // A character that was cut in two is dropped.
+  return `${bytes
+    .subarray(0, LONGEST_NOTE - 3)
+    .toString()
+    .replace(/\ufffd$/, '')}...`;
 }

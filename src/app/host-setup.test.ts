@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
-import { applyConntrackSettings } from './host-setup.ts';
+import { applyConntrackSettings, enableRouteLocalnet } from './host-setup.ts';
 
 const config = {
   maxPerCore: 0,
@@ -51,9 +51,16 @@ test('the hash table grows with the limit, and is never made smaller', () => {
   expect(large.written).toHaveLength(1);
 });
 
+test('what cannot be written but is right already is none of our business', () => {
+  const { sysctls } = fake({ [ESTABLISHED]: '86400', [CLOSE_WAIT]: '3600' }, true);
+  expect(applyConntrackSettings(config, sysctls, silentLogger)).toEqual([]);
+});
+
 test('what is not permitted is a warning that names it', () => {
   const warnings: unknown[] = [];
   const logger: Logger = { ...silentLogger, warn: (_message, values) => warnings.push(values?.['path']) };
-  applyConntrackSettings(config, fake({}, true).sysctls, logger);
-  expect(warnings).toEqual([ESTABLISHED, CLOSE_WAIT]);
+  expect(applyConntrackSettings(config, fake({}, true).sysctls, logger)).toEqual([ESTABLISHED, CLOSE_WAIT]);
+  const localhost = '/proc/sys/net/ipv4/conf/all/route_localnet';
+  expect(enableRouteLocalnet(fake({}, true).sysctls, logger)).toEqual([localhost]);
+  expect(warnings).toEqual([ESTABLISHED, CLOSE_WAIT, localhost]);
 });

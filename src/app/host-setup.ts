@@ -11,23 +11,23 @@ const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /**
  * Sets the conntrack sysctls (operations 3.7). Where that is not permitted, as in containers without privileges, it
- * warns with what an operator can do instead, and goes on: kube-proxy would end here. Returns whether all is as wanted.
+ * warns with what an operator can do instead, and goes on: kube-proxy would end here. Returns the paths of what is not as
+ * wanted.
  */
 export function applyConntrackSettings(
   config: ConntrackConfiguration,
   sysctls: Sysctls,
   logger: Logger,
-): boolean {
+): readonly string[] {
   const { sysctls: wanted, minHashSize } = conntrackSettings(config, onlineCpus());
-  let done = true;
-  for (const { name, value } of wanted) done = set(`${NETFILTER}/${name}`, value, sysctls, logger) && done;
-  if (minHashSize === undefined) return done;
+  const refused = wanted.flatMap(({ name, value }) => set(`${NETFILTER}/${name}`, value, sysctls, logger));
+  if (minHashSize === undefined) return refused;
   try {
-    if (Number(sysctls.read(HASH_SIZE)) >= minHashSize) return done;
+    if (Number(sysctls.read(HASH_SIZE)) >= minHashSize) return refused;
   } catch {
     // Unreadable: the attempt to write tells why.
   }
-  return set(HASH_SIZE, minHashSize, sysctls, logger) && done;
+  return [...refused, ...set(HASH_SIZE, minHashSize, sysctls, logger)];
 }
 
 /** Makes the kernel's out-of-memory killer spare this process (operations 3.11). */
@@ -39,28 +39,29 @@ export function applyOomScore(score: number, sysctls: Sysctls, logger: Logger): 
   }
 }
 
-/** Lets connections to node ports of 127.0.0.1 leave this node (spec B.1.0). Never set back. Returns whether it is on. */
-export function enableRouteLocalnet(sysctls: Sysctls, logger: Logger): boolean {
+/** Lets connections to node ports of 127.0.0.1 leave this node (spec B.1.0). Never set back. Returns its path where it is refused. */
+export function enableRouteLocalnet(sysctls: Sysctls, logger: Logger): readonly string[] {
   return set(ROUTE_LOCALNET, 1, sysctls, logger);
 }
 
-function set(path: string, value: number, sysctls: Sysctls, logger: Logger): boolean {
+/** Returns the path when the kernel refuses the value. */
+function set(path: string, value: number, sysctls: Sysctls, logger: Logger): readonly string[] {
   try {
-    if (sysctls.read(path) === String(value)) return true;
+    if (sysctls.read(path) === String(value)) return [];
   } catch {
     // An unreadable setting counts as different.
   }
   try {
     sysctls.write(path, String(value));
     logger.info('Set sysctl', { path, value });
-    return true;
+    return [];
   } catch (error) {
     logger.warn('A kernel setting stays as it is: set it on the host, or leave it out of the configuration', {
       path,
       wanted: value,
       error: String(error),
     });
-    return false;
+    return [path];
   }
 }
 

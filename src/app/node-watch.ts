@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Node } from '../kube/node.ts';
 import type { ObjectSink } from '../kube/object-sink.ts';
 
@@ -49,25 +49,35 @@ export class NodeWatch implements ObjectSink<Node> {
   }
 
   /**
-   * Waits until the node satisfies a condition; resolves with it, or with the last version (if any) after the time, or,
-   * with `untilSynced`, as soon as the source has delivered all it has.
+   * Waits until the node satisfies a condition; resolves with it, or with the last version (if any) after the time, which
+   * begins when `reached` resolves, or, with `untilSynced`, as soon as the source has delivered all it has.
    */
   waitFor(
     condition: (node: Node) => boolean,
-    options: { readonly milliseconds: number; readonly untilSynced: boolean; readonly signal: AbortSignal },
+    options: {
+      readonly milliseconds: number;
+      readonly untilSynced: boolean;
+      readonly signal: AbortSignal;
+      readonly reached?: Promise<void>;
+    },
   ): Promise<Node | undefined> {
-    const { milliseconds, untilSynced, signal } = options;
+    const { milliseconds, untilSynced, signal, reached = Promise.resolve() } = options;
     const satisfied = () => this.#node !== undefined && condition(this.#node);
     if (signal.aborted || satisfied() || (untilSynced && this.#synced)) return Promise.resolve(this.#node);
     return new Promise((resolve) => {
+      let timer: Timer | undefined;
+      let finished = false;
       const finish = () => {
-        timer.cancel();
+        finished = true;
+        timer?.cancel();
         stop();
         this.#onSynced.delete(finish);
         signal.removeEventListener('abort', finish);
         resolve(this.#node);
       };
-      const timer = this.#clock.schedule(milliseconds, finish);
+      void reached.then(() => {
+        if (!finished) timer = this.#clock.schedule(milliseconds, finish);
+      });
       const stop = this.onChange(() => {
         if (satisfied()) finish();
       });

@@ -31,7 +31,7 @@ export async function openSource(
   invocation: Invocation,
   dependencies: OpenSourceDependencies,
 ): Promise<OpenedSource> {
-  const { manifestsDir, nodeName, config } = invocation;
+  const { manifestsDir, nodeName, config, featureGates } = invocation;
   const { sinks, clock, logger, metrics } = dependencies;
   if (manifestsDir !== undefined) {
     const { FilesSource } = await import('../source/files/files-source.ts');
@@ -56,6 +56,7 @@ export async function openSource(
       nodeName,
       hostName: invocation.kernelHostname,
       version: fairleadVersion(),
+      reflector: { useWatchList: featureGates.enabled('WatchListClient') },
     },
     sinks,
     { clock, logger, env: process.env, observer: observeRequests(metrics) },

@@ -28,6 +28,7 @@ import {
   zoneOf,
 } from './node-settings.ts';
 import { NodeWatch } from './node-watch.ts';
+import { noteReached } from './note-reached.ts';
 import { type OpenedSource, openSource } from './open-source.ts';
 import { ProblemLog } from './problem-log.ts';
 import { Repairs } from './repairs.ts';
@@ -121,7 +122,10 @@ export class ProxyServer {
       this.#repair(family, what),
     );
     this.#closers.push(() => repairs.close());
-    const mode = await openMode(config, supportedFamilies(this.#sysctls), {
+    const supported = supportedFamilies(this.#sysctls);
+    if (!supported.includes('IPv6'))
+      this.#logger.info('No IPv6 support in this kernel, or it is switched off');
+    const mode = await openMode(config, supported, {
       clock: this.#clock,
       logger: this.#logger,
       sysctls: this.#sysctls,
@@ -134,7 +138,8 @@ export class ProxyServer {
     const families = [...mode.proxiers.keys()];
     for (const family of families) this.#syncs.set(family, this.#createSync(family, mode));
 
-    const sinks = familySinks([...this.#syncs.values()], this.#nodes, this.#networks, this.#problems);
+    const syncs = [...this.#syncs.values()];
+    const { sinks, reached } = noteReached(familySinks(syncs, this.#nodes, this.#networks, this.#problems));
     const source = await openSource(this.#invocation, {
       sinks,
       clock: this.#clock,
@@ -146,19 +151,20 @@ export class ProxyServer {
     this.#registerOwnMetrics();
     const ended = source.start(signal);
 
-    const node = await waitForNode(this.#nodes, this.#invocation, signal);
+    const node = await waitForNode(this.#nodes, this.#invocation, { signal, reached });
     if (signal.aborted) return;
     const facts = nodeFacts(nodeName, node, config, this.#logger);
     requirePrimaryFamily(facts.ips.primaryFamily, families);
     this.#checkFamilies(facts, families.length > 1);
-    const complete = this.#setUpHost(facts);
+    const refused = this.#setUpHost(facts);
     if (this.#invocation.oneShot === 'init-only') {
-      if (complete) return;
+      if (refused.length === 0) return;
       throw new AppError(
         { code: 'APP_HOST_SETUP_INCOMPLETE' },
         'not all kernel settings could be made: see the warnings above',
       );
     }
+    if (refused.length > 0) this.#events.kernelSettingsRefused(refused);
     applyOomScore(config.oomScoreAdj, this.#sysctls, this.#logger);
     await this.#startServers(signal);
     this.#events.starting();
@@ -169,13 +175,13 @@ export class ProxyServer {
     await ended;
   }
 
-  /** What takes privileges and stays when the process ends: all that `--init-only` does. Returns whether all is set. */
-  #setUpHost(facts: NodeFacts): boolean {
+  /** What takes privileges and stays when the process ends: all that `--init-only` does. Returns what the kernel refused. */
+  #setUpHost(facts: NodeFacts): readonly string[] {
     const { mode, conntrack, iptables } = this.#invocation.config;
-    const conntrackSet = applyConntrackSettings(conntrack, this.#sysctls, this.#logger);
+    const refused = applyConntrackSettings(conntrack, this.#sysctls, this.#logger);
     const localhost = iptables.localhostNodePorts && nodePortsOf(facts, 'IPv4').containsIPv4Loopback;
-    if (mode !== 'iptables' || !localhost || !this.#syncs.has('IPv4')) return conntrackSet;
-    return enableRouteLocalnet(this.#sysctls, this.#logger) && conntrackSet;
+    if (mode !== 'iptables' || !localhost || !this.#syncs.has('IPv4')) return refused;
+    return [...refused, ...enableRouteLocalnet(this.#sysctls, this.#logger)];
   }
 
   #checkFamilies({ ips, podCIDRs }: NodeFacts, dualStack: boolean): void {
@@ -231,7 +237,7 @@ export class ProxyServer {
         clock: this.#clock,
         logger: this.#logger,
         isProxyHealthy: () => this.#health.isHealthy(),
-        onListenFailure: (service, port, error) => this.#reportClosedPort(service, port, error),
+        onListenFailure: (service, port, error) => this.#events.healthCheckPortClosed(service, port, error),
       },
     );
     this.#closers.push(() => serviceHealth.close());
@@ -248,7 +254,7 @@ export class ProxyServer {
       allowExternalIPs: featureGates.enabled('AllowServiceExternalIPs'),
     });
     sync.updateSettings(settings);
-    this.#health.updated(family);
+    this.#effects.loopStarted(family);
     void sync.start(signal);
   }
 
@@ -353,11 +359,6 @@ export class ProxyServer {
     for (const [resource, contact] of this.#source?.lastContacts() ?? []) {
       if (contact !== undefined) yield [resource, (now - contact) / 1000];
     }
-  }
-
-  #reportClosedPort(service: string, port: number, error: unknown): void {
-    this.#logger.error('A health check node port cannot be opened', error, { service, port });
-    this.#events.healthCheckPortClosed(service, port, error);
   }
 
   /** The kernel took all but this ServicePort. */

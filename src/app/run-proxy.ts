@@ -7,7 +7,7 @@ import { requireNetAdmin } from './privileges.ts';
 import { ProxyServer } from './proxy-server.ts';
 
 /**
- * Runs the proxy until a signal ends it, and resolves to the exit status: 0 after SIGTERM or SIGINT. Rejects with what
+ * Runs the proxy until a signal ends it, and resolves to the exit status: 0 after a signal. Rejects with what
  * makes it impossible to start or go on. Rules stay in the kernel either way.
  */
 export async function runProxy(invocation: Invocation): Promise<number> {
@@ -19,8 +19,7 @@ export async function runProxy(invocation: Invocation): Promise<number> {
     logger.info('Stopping, rules stay in place', { signal: name });
     stop.abort();
   };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  for (const name of endingSignals()) process.on(name, onSignal);
   // A reader of our log that goes away is no reason to stop serving.
   process.on('SIGPIPE', () => {});
   logger.info('Starting', {
@@ -43,7 +42,14 @@ export async function runProxy(invocation: Invocation): Promise<number> {
     return 0;
   } finally {
     stop.abort();
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
+    for (const name of endingSignals()) process.off(name, onSignal);
   }
+}
+
+/**
+ * Signals that end the proxy in order. SIGHUP and SIGQUIT end any process that does not handle them, but the kernel keeps
+ * them from a process 1, as in a container.
+ */
+function endingSignals(): readonly NodeJS.Signals[] {
+  return process.pid === 1 ? ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] : ['SIGTERM', 'SIGINT'];
 }

@@ -17,13 +17,17 @@ function setup() {
   const ownMetrics = new FairleadMetrics();
   const health = new ProxyHealth({ syncPeriod: 30_000 }, { clock });
   const observer = new SyncEffects({ metrics, ownMetrics, health, clock, logger: silentLogger });
-  const takes: number[] = [];
+  const takes: (number | Error)[] = [];
   const sync = new FamilySync(
     { settings: settings(), intervals: { min: 1000, retry: 30_000, max: 3_600_000 } },
     {
       proxier: {
         sync: () =>
-          new Promise((resolve) => clock.schedule(takes.shift() ?? 0, () => resolve({ operations: 1 }))),
+          new Promise((resolve, reject) => {
+            const take = takes.shift() ?? 0;
+            if (take instanceof Error) clock.schedule(0, () => reject(take));
+            else clock.schedule(take, () => resolve({ operations: 1 }));
+          }),
         async cleanup() {},
         close() {},
       },
@@ -37,7 +41,7 @@ function setup() {
   sync.servicesSynced();
   sync.endpointSlicesSynced();
   void sync.start(new AbortController().signal);
-  return { clock, sync, takes, metrics, ownMetrics };
+  return { clock, sync, takes, metrics, ownMetrics, observer };
 }
 
 /** Number of observations by upper bound of their bucket. */
@@ -74,4 +78,32 @@ test('changes that queue up behind a long sync count with their wait (C127)', as
   expect(phase('apply').sum).toBeCloseTo(90, 3);
   // The duration of kube-proxy's name is that of the sync alone, with kube-proxy's buckets.
   expect(bucketsOf(metrics.syncProxyRulesDuration)).toEqual({ '0.001': 2, Infinity: 1 });
+});
+
+test('a sync that fails counts in the durations of its kind as well', async () => {
+  const { clock, sync, takes, metrics } = setup();
+  await clock.advance(5000);
+  const counts = () =>
+    [
+      metrics.syncProxyRulesDuration,
+      metrics.syncFullProxyRulesDuration,
+      metrics.syncPartialProxyRulesDuration,
+    ].map((histogram) => Object.values(bucketsOf(histogram)).reduce((sum, count) => sum + count, 0));
+  expect(counts()).toEqual([1, 1, 0]);
+  // The partial sync fails, and so does the full one that follows at once.
+  takes.push(new Error('refused'), new Error('refused'));
+  sync.setService(service({ name: 'first' }));
+  await clock.advance(5000);
+  expect(counts()).toEqual([3, 2, 1]);
+  await clock.advance(30_000);
+  expect(counts()).toEqual([4, 3, 1]);
+});
+
+test('a loop that begins counts as asked for, whether or not there is anything to do yet', async () => {
+  const { clock, metrics, observer } = setup();
+  await clock.advance(5000);
+  observer.loopStarted('IPv6');
+  expect(metrics.syncProxyRulesLastQueuedTimestamp.with({ ip_family: 'IPv6' }).value).toBe(
+    clock.now() / 1000,
+  );
 });

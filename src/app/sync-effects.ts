@@ -54,6 +54,12 @@ export class SyncEffects implements SyncObserver {
     this.#families.set(family, parts);
   }
 
+  /** The sync loop of this family begins. */
+  loopStarted(family: IpFamily): void {
+    this.#health.updated(family);
+    this.#noteQueued(family);
+  }
+
   serviceChanged(_family: IpFamily, pending: number): void {
     this.#metrics.serviceChangesTotal.inc();
     this.#metrics.serviceChangesPending.set(pending);
@@ -66,7 +72,7 @@ export class SyncEffects implements SyncObserver {
 
   queued(family: IpFamily): void {
     this.#health.queuedUpdate(family);
-    this.#metrics.syncProxyRulesLastQueuedTimestamp.set({ ip_family: family }, this.#clock.now() / 1000);
+    this.#noteQueued(family);
   }
 
   started(_family: IpFamily): void {
@@ -77,11 +83,7 @@ export class SyncEffects implements SyncObserver {
   completed(sync: CompletedSync): void {
     const { family, full, milliseconds } = sync;
     const labels = { ip_family: family };
-    this.#metrics.syncProxyRulesDuration.observe(labels, milliseconds / 1000);
-    const byKind = full
-      ? this.#metrics.syncFullProxyRulesDuration
-      : this.#metrics.syncPartialProxyRulesDuration;
-    byKind.observe(labels, milliseconds / 1000);
+    this.#measure(family, full, milliseconds);
     for (const phase of ['wait', 'plan', 'apply'] as const)
       this.#ownMetrics.syncPhaseDuration.observe({ phase, ip_family: family }, sync.phases[phase] / 1000);
     const now = this.#clock.now();
@@ -109,11 +111,24 @@ export class SyncEffects implements SyncObserver {
 
   failed(family: IpFamily, full: boolean, milliseconds: number, error: unknown): void {
     const labels = { ip_family: family };
-    this.#metrics.syncProxyRulesDuration.observe(labels, milliseconds / 1000);
+    this.#measure(family, full, milliseconds);
     this.#metrics.nftablesSyncFailures.inc(labels);
     this.#metrics.iptablesRestoreFailures.inc(labels);
     if (!full) this.#metrics.iptablesPartialRestoreFailures.inc(labels);
     this.#logger.error('Sync failed', error, { ipFamily: family, full });
+  }
+
+  #noteQueued(family: IpFamily): void {
+    this.#metrics.syncProxyRulesLastQueuedTimestamp.set({ ip_family: family }, this.#clock.now() / 1000);
+  }
+
+  /** Counts a sync that has ended, well or not. */
+  #measure(family: IpFamily, full: boolean, milliseconds: number): void {
+    const { syncProxyRulesDuration, syncFullProxyRulesDuration, syncPartialProxyRulesDuration } =
+      this.#metrics;
+    const byKind = full ? syncFullProxyRulesDuration : syncPartialProxyRulesDuration;
+    for (const histogram of [syncProxyRulesDuration, byKind])
+      histogram.observe({ ip_family: family }, milliseconds / 1000);
   }
 
   #countNoLocalEndpoints({ family, plan, changes }: CompletedSync): void {
