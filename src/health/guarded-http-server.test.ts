@@ -235,3 +235,13 @@ test('a body that is read for its content is bounded', async () => {
   expect(await rawExchange(port, body('short'))).toMatch(/200 OK.*short$/s);
   expect(await rawExchange(port, body('much too long'))).toMatch(/^HTTP\/1\.1 413 /);
 });
+
+test('a request may name the whole URL, as some health checks do', async () => {
+  const { port } = await setup(({ path, query }) => plainText(200, `path ${path} query ${query}`));
+  const ask = async (target: string) =>
+    (await rawExchange(port, rawRequest('GET', target))).split('\r\n\r\n')[1];
+  expect(await ask('http://node1:10256/healthz?verbose=1')).toBe('path /healthz query verbose=1');
+  expect(await ask('http://node1:10256')).toBe('path / query ');
+  expect(await ask('HTTP://node1?a=b')).toBe('path / query a=b');
+  expect(await ask('/a?b=http://c/d')).toBe('path /a query b=http%3A%2F%2Fc%2Fd');
+});

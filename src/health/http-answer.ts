@@ -57,7 +57,7 @@ export function readRequest(
   message: IncomingMessage,
   lifetime: Pick<HttpRequest, 'signal' | 'extend'>,
 ): HttpRequest {
-  const target = message.url ?? '/';
+  const target = originForm(message.url ?? '/');
   const question = target.indexOf('?');
   const header = (name: string) => {
     const value = message.headers[name];
@@ -73,6 +73,14 @@ export function readRequest(
     readText: (limit) => readText(message, limit),
     ...lifetime,
   };
+}
+
+/** A request may name the whole URL (RFC 9112, 3.2.2), as some load balancers' checks do: path and query of it. */
+function originForm(target: string): string {
+  const absolute = /^https?:\/\/[^/?#]*(.*)$/i.exec(target);
+  if (absolute === null) return target;
+  const rest = absolute[1] ?? '';
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Sends an answer the way Go's server does: with a length, and without naming the connection persistent. */
