@@ -18,7 +18,9 @@ const atOnce = 2000;
 
 describe('the Node', () => {
   test('gets its addresses late: the proxy waits, then node ports are on them', async () => {
-    await bed.api.apply(...withoutNode(), node({ addresses: [] }));
+    // As a cloud's kubelet registers it: its name is there at once, its addresses are for the cloud to tell.
+    const nameOnly = { addresses: [{ type: 'Hostname', address: 'node1' }] };
+    await bed.api.apply(...withoutNode(), { ...node(), status: nameOnly });
     const proxy = bed.start('nftables');
     await delay(2500);
     expect(await bed.answers(`${WEB}:80`)).toBe(false);
@@ -144,11 +146,19 @@ describe('the configuration file', () => {
 
 describe('health (C36)', () => {
   test('/healthz tells whether the node should get traffic, /livez whether the proxy works', async () => {
-    await bed.api.apply(...shop());
+    const policy = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 32_100 };
+    const local = service('local', '10.96.0.62', { nodePort: 32_101, spec: policy });
+    await bed.api.apply(...shop(), local, slice('local', ['10.244.1.2']));
     const proxy = bed.start('nftables', {
       config: { nftables: { minSyncPeriod: '10ms', syncPeriod: '1s' } },
     });
     await bed.synced(proxy);
+    // What a load balancer outside asks for this Service: its answer is about endpoints, not about the node.
+    const checkLocal = () =>
+      bed.probe({ from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/any' });
+    const serves = { status: 200, body: { localEndpoints: 1, serviceProxyHealthy: true } };
+    await waitUntil('the health check port answers', async () => 'status' in (await checkLocal()));
+    expect(await checkLocal()).toMatchObject(serves);
     const now = Date.now();
     const healthz = await bed.page(10256, '/healthz');
     expect(healthz).toMatchObject({
@@ -174,6 +184,7 @@ describe('health (C36)', () => {
       await waitUntil('/healthz is 503', async () => (await bed.page(10256, '/healthz'))?.status === 503);
       expect((await bed.page(10256, '/healthz'))?.body).toMatchObject({ healthy: true, nodeEligible: false });
       expect((await bed.page(10256, '/livez'))?.status).toBe(200);
+      expect(await checkLocal()).toMatchObject(serves);
       await bed.api.apply(node());
       await waitUntil('/healthz is 200', async () => (await bed.page(10256, '/healthz'))?.status === 200);
     }

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { iptablesLines } from './iptables-lines.ts';
 import { NodeBed } from './node-bed.ts';
+import { service, slice } from './objects.ts';
 import { KUBE_PROXY } from './proxy-process.ts';
 import { shop, WEB, WEB_NODE_PORT } from './shop.ts';
-import { delay } from './wait-until.ts';
+import { delay, waitUntil } from './wait-until.ts';
 
 let bed: NodeBed;
 beforeAll(async () => {
@@ -44,6 +46,22 @@ test('SIGTERM ends it within a second while it waits for a server that does not 
   expect((await again.end()).milliseconds).toBeLessThan(1000);
 });
 
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  '%s ends it as process 1 of a container',
+  async (signal) => {
+    await bed.api.apply(...shop());
+    const proxy = bed.start('nftables', {
+      program: 'unshare',
+      before: ['--pid', '--fork', '--kill-child', '--mount-proc', KUBE_PROXY],
+    });
+    await bed.synced(proxy);
+    const [first] = readFileSync(`/proc/${proxy.pid}/task/${proxy.pid}/children`, 'utf8').trim().split(' ');
+    process.kill(Number(first), signal);
+    expect(await Promise.race([proxy.exited, delay(10_000)])).toEqual({ code: 0, signal: null });
+    expect(await bed.answers(`${WEB}:80`)).toBe(true);
+  },
+);
+
 test('nothing is written before Services and slices are known; a node that serves goes on serving', async () => {
   await bed.api.apply(...shop());
   const first = bed.start('nftables');
@@ -72,6 +90,78 @@ test('a lock that somebody holds for long delays the start in iptables mode, and
   expect(proxy.log).toMatch(/Still waiting to look at the iptables rules[\s\S]*xtables lock/);
   expect(await bed.answers(`${WEB}:80`)).toBe(true);
   if (holder.exitCode === null) await once(holder, 'exit');
+});
+
+describe.each(['nftables', 'iptables'] as const)(
+  'kernel settings that cannot be written, mode %s (C121)',
+  (mode) => {
+    const settings = '/proc/sys/net/netfilter';
+    const readOnly = ['mount --bind /proc/sys /proc/sys', 'mount -o remount,ro,bind /proc/sys'];
+    const read = async (name: string) => (await bed.run(['cat', `${settings}/${name}`])).trim();
+    const write = (name: string, value: number) =>
+      bed.run(['sh', '-c', `echo ${value} > ${settings}/nf_conntrack_${name}`]);
+    /** One each: higher than now, lower than now, as now, left alone. */
+    const conntrack = {
+      maxPerCore: 0,
+      tcpCloseWaitTimeout: '1h',
+      udpTimeout: '10s',
+      udpStreamTimeout: '120s',
+      tcpEstablishedTimeout: '0s',
+    };
+    const refused = ['nf_conntrack_tcp_timeout_close_wait', 'nf_conntrack_udp_timeout'];
+    beforeEach(async () => {
+      await write('tcp_timeout_close_wait', 60);
+      await write('udp_timeout', 30);
+      await write('udp_timeout_stream', 120);
+      // In iptables mode the loopback setting would be one more.
+      await bed.run(['sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1']);
+    });
+
+    test('are warnings and an event, and everything is served', async () => {
+      const policy = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 32_100 };
+      const local = service('local', '10.96.0.62', { nodePort: 32_101, spec: policy });
+      await bed.api.apply(...shop(), local, slice('local', ['10.244.1.2']));
+      const proxy = bed.start(mode, { prepare: readOnly, config: { conntrack } });
+      await bed.synced(proxy);
+      const warnings = proxy.lines(/^W.*kernel setting stays as it is/);
+      expect(warnings).toHaveLength(refused.length);
+      for (const [index, name] of refused.entries())
+        expect(warnings[index]).toContain(`path="${settings}/${name}"`);
+      expect(proxy.lines(/^[EF]/)).toEqual([]);
+      await waitUntil('two events', async () => (await bed.api.events()).length === 2);
+      const [event, starting] = await bed.api.events();
+      expect(event).toMatchObject({ type: 'Warning', reason: 'KernelSettingsRefused' });
+      for (const name of refused) expect(event?.['note']).toContain(`${settings}/${name}`);
+      expect(starting).toMatchObject({ type: 'Normal', reason: 'Starting' });
+
+      expect(await Promise.all(refused.map(read))).toEqual(['60', '30']);
+      expect(await bed.page(10256, '/healthz')).toMatchObject({ status: 200 });
+      const check = { from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/' } as const;
+      await waitUntil('the health check port answers', async () => 'status' in (await bed.probe(check)));
+      expect(await bed.probe(check)).toMatchObject({ status: 200 });
+      for (const to of [`${WEB}:80`, `172.31.0.11:${WEB_NODE_PORT}`])
+        expect(await bed.answers(to)).toBe(true);
+    });
+
+    test('make --init-only fail', async () => {
+      await bed.api.apply(...shop());
+      const proxy = bed.start(mode, { prepare: readOnly, config: { conntrack }, flags: ['--init-only'] });
+      expect(await Promise.race([proxy.exited, delay(15_000)])).toEqual({ code: 1, signal: null });
+      expect(proxy.lines(/^E/)).toEqual([expect.stringContaining('APP_HOST_SETUP_INCOMPLETE')]);
+    });
+  },
+);
+
+test.each([
+  ['on', 'true'],
+  ['off', ''],
+])('feature gate WatchListClient %s: everything is read by watches, or by lists', async (gate, initial) => {
+  await bed.api.apply(...shop());
+  const proxy = bed.start('nftables', { config: { featureGates: { WatchListClient: gate === 'on' } } });
+  await bed.synced(proxy);
+  const requests = await bed.api.requests();
+  const verbs = new Set(requests.filter(({ resource }) => resource === 'services').map(({ verb }) => verb));
+  expect(verbs).toEqual(new Set(initial === '' ? ['list', 'watch'] : ['watch']));
 });
 
 describe('ends at once', () => {
