@@ -39,14 +39,14 @@ export async function removeOtherModes(
         : [...removeNftables(family), ...((await removeLeftovers?.(family)) ?? [])];
     const errors = [...ofRules, ...destroyIpvsSets(family)];
     if (errors.some(isLockHeld) && attempt < LOCK_ATTEMPTS) continue;
-    for (const error of errors) logger.warn(NOT_REMOVED, { ipFamily: family, error: describeError(error) });
+    for (const error of errors) logger.warn(NOT_REMOVED, { ipFamily: family, err: describeError(error) });
     return;
   }
 }
 
 /** Removes what ipvs mode left for both families together, once both are served. What cannot be removed is logged. */
 export function removeIpvsLink(logger: Logger): void {
-  for (const error of deleteIpvsLink()) logger.warn(NOT_REMOVED, { error: describeError(error) });
+  for (const error of deleteIpvsLink()) logger.warn(NOT_REMOVED, { err: describeError(error) });
 }
 
 /** Removes what every mode has ever created (`--cleanup`). Resolves to what could not be removed; logged already. */

@@ -1,3 +1,4 @@
+import { describeError } from '../base/fairlead-error.ts';
 import { type Logger, silentLogger } from '../base/logger.ts';
 import type { Metric, MetricFamily, Series } from './metric-family.ts';
 
@@ -43,7 +44,10 @@ export class Registry {
     try {
       return await metric.collect();
     } catch (error) {
-      this.#logger.verbose(2, 'Metric left out of a scrape', { metric: metric.name, error: String(error) });
+      this.#logger.verbose(2, 'Metric left out of a scrape', {
+        metric: metric.name,
+        err: describeError(error),
+      });
       return undefined;
     }
   }

@@ -212,7 +212,7 @@ export class FamilySync {
         if (reason !== undefined) throw error;
         // What the kernel holds is not what we think: a full sync does not build on it.
         this.#logger.warn('Partial sync failed, looking at everything again', {
-          error: describeError(error),
+          err: describeError(error),
         });
         this.#observer.failed(this.family, false, this.#clock.monotonic() - start, error);
         reason = 'a partial sync failed';

@@ -78,7 +78,7 @@ export class CanaryMonitor {
       for (const table of tables) await this.#iptables.createChain(table, CANARY_CHAIN);
       return true;
     } catch (error) {
-      this.#logger.warn('cannot watch the iptables tables yet', { reason: describeError(error) });
+      this.#logger.warn('Cannot watch the iptables tables yet', { err: describeError(error) });
       return false;
     }
   }
@@ -87,7 +87,7 @@ export class CanaryMonitor {
     try {
       return await this.#iptables.hasChain(table, CANARY_CHAIN);
     } catch (error) {
-      this.#logger.verbose(2, 'cannot look for the canary chain', { table, reason: describeError(error) });
+      this.#logger.verbose(2, 'Cannot look for the canary chain', { table, err: describeError(error) });
       return true;
     }
   }
@@ -99,7 +99,7 @@ export class CanaryMonitor {
       for (const table of left) if (!(await this.#isThere(table))) left.delete(table);
       if (left.size === 0) return;
       if (this.#clock.monotonic() >= end) {
-        this.#logger.warn('the canary chain is gone from some tables only', { stillIn: [...left] });
+        this.#logger.warn('The canary chain is gone from some tables only', { stillIn: [...left] });
         return;
       }
       await this.#pause(FLUSH_POLL_MS);

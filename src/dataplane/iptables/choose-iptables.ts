@@ -39,7 +39,7 @@ export async function chooseIptables(
     const iptables = await openIptables({ family, backend, run }).catch(ignoreMissing);
     if (iptables?.backend !== backend) continue;
     const survey = await iptables.survey().catch((error: unknown): TableSurvey => {
-      dependencies.logger.warn('cannot look at iptables rules', { backend, reason: describeError(error) });
+      dependencies.logger.warn('Cannot look at the iptables rules', { backend, err: describeError(error) });
       return { chains: new Map(), builtInRules: new Map(), rules: 0 };
     });
     found.push({ iptables, survey });

@@ -37,7 +37,7 @@ export async function cleanupIptables(
       await action();
     } catch (error) {
       errors.push(error);
-      logger.error('cannot remove all iptables rules', error, { family: iptables.family });
+      logger.error('Cannot remove all iptables rules', error, { ipFamily: iptables.family });
     }
   };
   for (const table of ['nat', 'filter'] as const) {
@@ -98,7 +98,7 @@ async function removeFrom(
       const undeletable = findCulprits(error, segments, new ProgrammedState())?.undeletable ?? [];
       if (undeletable.length === 0) throw error;
       errors.push(error);
-      logger.warn('chain is in use by somebody else and stays', { table, chains: undeletable });
+      logger.warn('A chain is in use by somebody else and stays', { table, chains: undeletable });
       for (const chain of undeletable) kept.add(chain);
       // Blocks before the refused one are done: what is left is looked up again.
     }

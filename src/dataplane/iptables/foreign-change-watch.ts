@@ -79,7 +79,7 @@ export class ForeignChangeWatch {
           `jumps removed: ${missing.map((jump) => `${jump.table} ${jump.from} to ${jump.to}`).join(', ')}`,
         );
     } catch (error) {
-      this.#dependencies.logger.verbose(2, 'cannot check the jumps', { reason: describeError(error) });
+      this.#dependencies.logger.verbose(2, 'Cannot check the jumps', { err: describeError(error) });
     }
   }
 }

@@ -21,6 +21,8 @@ export interface FullSyncInput {
   readonly missingJumps: readonly BaseChainJump[];
   /** ServicePorts known to be refused, by key, with the reason. */
   readonly setAside: ReadonlyMap<string, string>;
+  /** ServicePorts, by key, that are looked at first when something is refused: they were before, or have just changed. */
+  readonly suspects: Iterable<string>;
 }
 
 export interface FullSyncDependencies {
@@ -41,7 +43,7 @@ export const BAD_NAME = 'its name has characters that Kubernetes does not allow'
 
 /** Refused attempts in one sync; each costs a run of iptables-restore that ends at the first refused rule. */
 const MAX_ATTEMPTS = 64;
-const MAX_TRIALS = 200;
+const MAX_TRIALS = 1000;
 const TRIAL_GROUP = 50;
 
 /**
@@ -62,6 +64,7 @@ export async function fullSync(
     else if (!setAside.has(key)) state.set(key, programPort(port, context));
   }
   let { missingJumps } = input;
+  let suspects = [...input.suspects].filter((key) => state.get(key) !== undefined);
   for (let attempt = 1; ; attempt++) {
     // Blocks before the refused one stay applied, so each attempt looks again at what there is.
     if (attempt > 1 && missingJumps.length > 0) missingJumps = await findMissingJumps(iptables);
@@ -82,15 +85,18 @@ export async function fullSync(
       dependencies.onRestoreFailure();
       const culprits = findCulprits(error, segments(), state);
       if (culprits === undefined || attempt === MAX_ATTEMPTS) throw error;
-      const owners =
-        culprits.owners.length > 0 || culprits.undeletable.length > 0
-          ? culprits.owners
-          : await tryInGroups(state, context, iptables);
+      const owners = new Set(culprits.owners);
+      for (const key of await tryInGroups(suspects, state, context, iptables)) owners.add(key);
+      suspects = [];
+      if (owners.size === 0 && culprits.undeletable.length === 0) {
+        const all = [...state.inOrder()].map(([key]) => key);
+        for (const key of await tryInGroups(all, state, context, iptables)) owners.add(key);
+      }
       const undeletable = culprits.undeletable.filter((chain) => !keepChains.has(chain));
-      if (owners.length === 0 && undeletable.length === 0) throw error;
-      if (setAside.size + owners.length > Math.max(8, plan.servicePorts.size / 2)) throw error;
+      if (owners.size === 0 && undeletable.length === 0) throw error;
+      if (setAside.size + owners.size > Math.max(8, plan.servicePorts.size / 2)) throw error;
       for (const chain of undeletable) {
-        logger.warn('chain is in use by somebody else and stays', { chain });
+        logger.warn('A chain is in use by somebody else and stays', { chain });
         keepChains.add(chain);
       }
       for (const key of owners) {
@@ -105,7 +111,7 @@ async function existingChains(iptables: Iptables, logger: Logger): Promise<reado
   try {
     return await iptables.listChains('nat');
   } catch (error) {
-    logger.error('cannot look for stale chains, none are deleted', error);
+    logger.error('Cannot look for stale chains, none are deleted', error);
     return [];
   }
 }
@@ -120,14 +126,16 @@ function staleOf(existing: readonly string[], state: ProgrammedState): readonly 
 
 /**
  * For refusals that name no line, as the kernel's of the legacy back-end: writes the chains of ServicePorts in groups,
- * without leading anybody to new ones, and narrows down the groups that are refused.
+ * without leading anybody to new ones, and narrows down the groups that are refused. Finds nobody where a trial without
+ * any ServicePort is refused: then the fault is elsewhere.
  */
 async function tryInGroups(
+  keys: readonly string[],
   state: ProgrammedState,
   context: RuleContext,
   iptables: Iptables,
 ): Promise<readonly string[]> {
-  const keys = [...state.inOrder()].map(([key]) => key);
+  if (keys.length === 0) return [];
   const size = iptables.backend === 'nft' ? TRIAL_GROUP : Math.max(1, keys.length);
   const refused: string[] = [];
   let trials = 0;
@@ -142,6 +150,7 @@ async function tryInGroups(
       return false;
     }
   };
+  if (!(await accepts([]))) return [];
   for (let at = 0; at < keys.length; at += size)
     refused.push(...(await bisect(keys.slice(at, at + size), accepts)));
   return refused;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { describeError } from '../../base/fairlead-error.ts';
 import type { Logger } from '../../base/logger.ts';
 import { isBusy } from '../../kernel/nftables/nftables-error.ts';
 import type { NftMap, NftSet } from '../../kernel/nftables/objects.ts';
@@ -56,7 +57,7 @@ export class NftablesProxier implements Proxier {
   constructor(settings: Pick<PlanSettings, 'family'>, dependencies: NftablesProxierDependencies) {
     this.#kernel = dependencies.kernel;
     this.#clock = dependencies.clock;
-    this.#logger = dependencies.logger;
+    this.#logger = dependencies.logger.with({ ipFamily: settings.family });
     this.#family = nftFamily(settings.family);
     this.#sets = namedSets(this.#family);
   }
@@ -182,7 +183,7 @@ export class NftablesProxier implements Proxier {
     try {
       this.#kernel.commit(transaction);
     } catch (error) {
-      const values = { family: this.#family, error: String(error) };
+      const values = { err: describeError(error) };
       for (const chain of due) state.stale.set(chain, now);
       if (isBusy(error)) {
         this.#logger.verbose(2, 'Unused chains could not be deleted yet', values);
