@@ -288,6 +288,56 @@ describe('one bad object', () => {
     expect(normalized(iptables)).toBe(normalized(await synced(changing)));
   });
 
+  describe('where the kernel names no line', () => {
+    const badOnes = Array.from({ length: 12 }, (_, n) => n * 33);
+    const isBad = (text: string) =>
+      badOnes.some((n) => text.includes(`--to-destination 10.7.${n >> 8}.${n & 255}:`));
+    const many = () => {
+      const made = new TestCluster();
+      for (let n = 0; n < 400; n++) {
+        const low = `${n >> 8}.${n & 255}`;
+        made
+          .service(`ns/svc${n}`, { clusterIP: `10.96.${low}`, ports: [{ name: 'p80' }] })
+          .slice(`ns/svc${n}`, { p80: '80' }, [`10.7.${low}`]);
+      }
+      return made;
+    };
+
+    test('many among many are found, and found again at little cost', async () => {
+      const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', 'legacy') });
+      iptables.refuse = ({ text }) => (isBad(text) ? 'kernel' : 'no');
+      const plan = many().plan();
+      const bad = badOnes.map((n) => `ns/svc${n}:p80/TCP`).sort();
+      expect([...(await proxier.sync(plan, undefined)).setAside.keys()].sort()).toEqual(bad);
+      const runs = iptables.inputs.length;
+      expect([...(await proxier.sync(plan, undefined)).setAside.keys()].sort()).toEqual(bad);
+      // The first attempt, one trial with nobody, two for each that is refused, and the last attempt.
+      expect(iptables.inputs.length - runs).toBeLessThanOrEqual(3 + 2 * bad.length);
+      iptables.refuse = () => 'no';
+      expect((await proxier.sync(plan, undefined)).setAside.size).toBe(0);
+    });
+
+    test('one that comes with a change is looked for among what has changed', async () => {
+      const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', 'legacy') });
+      iptables.refuse = ({ text }) => (text.includes('--to-destination 10.9.9.9') ? 'kernel' : 'no');
+      const changing = many();
+      await proxier.sync(changing.plan(), undefined);
+      changing.slice('ns/svc7', { p80: '80' }, ['10.9.9.9']).slice('ns/svc8', { p80: '80' }, ['10.9.9.8']);
+      const { plan, diff } = changing.update();
+      await expect(proxier.sync(plan, diff)).rejects.toThrow('failed');
+      const runs = iptables.inputs.length;
+      expect([...(await proxier.sync(plan, undefined)).setAside.keys()]).toEqual(['ns/svc7:p80/TCP']);
+      expect(iptables.inputs.length - runs).toBeLessThanOrEqual(6);
+    });
+
+    test('what is refused for everybody is not looked for among them', async () => {
+      const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', 'legacy') });
+      iptables.refuse = ({ text }) => (text.includes('MASQUERADE') ? 'kernel' : 'no');
+      await expect(proxier.sync(many().plan(), undefined)).rejects.toThrow('failed');
+      expect(iptables.inputs).toHaveLength(2);
+    });
+  });
+
   test('names that cannot stand in a rule never reach the program', async () => {
     const { proxier, iptables } = proxierOver();
     const plan = new TestCluster().service('ns/a"\n-F', {}).plan();

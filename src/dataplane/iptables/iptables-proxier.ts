@@ -98,6 +98,8 @@ export class IptablesProxier implements Proxier {
   #conntrackTcpBeLiberal = false;
   /** What was refused, by key of the ServicePort, and why. */
   #setAside = new Map<string, { readonly rules: string; readonly reason: string }>();
+  /** Changed in a sync that was refused without a word on what was wrong. */
+  #suspects: ReadonlySet<string> = new Set();
   #hasSynced = false;
   #restoreFailures = 0;
   #partialFailures = 0;
@@ -164,7 +166,7 @@ export class IptablesProxier implements Proxier {
     if (missingJumps.some((jump) => jump.to === FIREWALL_CHAIN) && !context.localhostNodePorts)
       await this.#iptables.createChain('filter', FIREWALL_CHAIN);
     const result = await fullSync(
-      { plan, context, missingJumps, setAside },
+      { plan, context, missingJumps, setAside, suspects: [...this.#setAside.keys(), ...this.#suspects] },
       {
         iptables: this.#iptables,
         logger: this.#dependencies.logger,
@@ -181,6 +183,7 @@ export class IptablesProxier implements Proxier {
     result: FullSyncResult,
   ): IptablesSyncReport {
     const { state } = result;
+    this.#suspects = new Set();
     this.#replaceSetAside(plan, context, result.setAside);
     const rules = ruleCounts(state, context);
     const repaired =
@@ -212,7 +215,10 @@ export class IptablesProxier implements Proxier {
       this.#restoreFailures++;
       this.#partialFailures++;
       const culprits = findCulprits(error, output.segments, state);
-      if (culprits === undefined || culprits.owners.length === 0) throw error;
+      if (culprits === undefined || culprits.owners.length === 0) {
+        if (culprits !== undefined) this.#suspects = new Set(changes.map(({ key }) => key));
+        throw error;
+      }
       // What was changed is at fault, not the state of the kernel: all else is programmed at once.
       const setAside = new Map(culprits.owners.map((key) => [key, culprits.reason]));
       for (const [key, { reason }] of this.#setAside) setAside.set(key, reason);
