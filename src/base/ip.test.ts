@@ -99,7 +99,7 @@ describe('parseCidr', () => {
     expect(parseCidr(text)).toBeUndefined();
   });
 
-  test('contains', () => {
+  test('a network contains the addresses of its prefix and family only', () => {
     const cidr = parseCidr('203.0.113.0/25')!;
     expect(cidrContains(cidr, '203.0.113.127')).toBe(true);
     expect(cidrContains(cidr, '203.0.113.128')).toBe(false);

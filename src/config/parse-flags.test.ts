@@ -138,7 +138,7 @@ describe('parsing a command line (operations 1.1)', () => {
     );
   });
 
-  test('durations', () => {
+  test('durations are read in the syntax of Go', () => {
     expect(parseFlags(['--config-sync-period=2h22m']).values['config-sync-period']).toBe(8_520_000);
     expect(parseFlags(['--conntrack-udp-timeout=0']).values['conntrack-udp-timeout']).toBe(0);
     expect(refusal('--config-sync-period=30')).toContain('duration');

@@ -60,7 +60,7 @@ const HEAD_LINES = (status: string, length: number) =>
   `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n`;
 
 describe('answers, byte for byte', () => {
-  test('healthy', async () => {
+  test('healthy: 200 with the current time', async () => {
     const { clock, health, port } = await setup();
     health.nodeChanged(NODE);
     health.updated('IPv4');
@@ -116,7 +116,7 @@ describe('answers, byte for byte', () => {
     expect(counts).toEqual(['healthz 503', 'livez 200', 'healthz 200']);
   });
 
-  test('other paths', async () => {
+  test('other paths are not found', async () => {
     const { port, counts } = await setup();
     const answer =
       'HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 19\r\nConnection: close\r\n\r\n404 page not found\n';

@@ -85,7 +85,7 @@ describe('answers, byte for byte', () => {
     },
   );
 
-  test('/configz', async () => {
+  test('/configz shows the effective configuration', async () => {
     const body =
       '{"kubeproxy.config.k8s.io":{"kind":"KubeProxyConfiguration","hostnameOverride":"\\u003ca\\u0026b\\u003e"}}';
     expect(await rawExchange((await setup()).port, rawRequest('GET', '/configz'))).toBe(
@@ -93,7 +93,7 @@ describe('answers, byte for byte', () => {
     );
   });
 
-  test('/metrics', async () => {
+  test('/metrics passes on what the client accepts', async () => {
     const { port } = await setup();
     expect(await rawExchange(port, rawRequest('GET', '/metrics', ['Accept: a/b']))).toBe(
       'HTTP/1.1 200 OK\r\nContent-Type: text/plain; asked=a/b\r\nProcess-Start-Time-Unix: 1777629600\r\nContent-Length: 12\r\nConnection: close\r\n\r\nall of them\n',
@@ -119,7 +119,7 @@ test('/metrics/slis: DELETE resets; /healthz counts', async () => {
 });
 
 describe('flagz and statusz', () => {
-  test('text', async () => {
+  test('are plain text for people', async () => {
     const { get } = await setup();
     const flagz = await get('/flagz');
     expect(flagz.headers.get('Content-Type')).toBe('text/plain; charset=utf-8');
@@ -153,7 +153,7 @@ describe('flagz and statusz', () => {
     flags: { config: '/etc/config.conf', v: '2' },
   });
 
-  test('structured', async () => {
+  test('are JSON for those who ask for it', async () => {
     const { get } = await setup();
     const json = await get('/flagz', { Accept: 'application/json;v=v1beta1;g=config.k8s.io;as=Flagz' });
     expect([json.status, json.headers.get('Content-Type'), json.headers.get('Warning')]).toEqual([
@@ -193,7 +193,7 @@ describe('flagz and statusz', () => {
     expect((await (await setup()).get('/flagz', { Accept: accept })).status).toBe(status);
   });
 
-  test('gates off', async () => {
+  test('are not found while their gates are off', async () => {
     const { port } = await setup({ flagz: undefined, statusz: undefined } as never);
     for (const path of ['/flagz', '/statusz']) {
       expect(await rawExchange(port, rawRequest('GET', path))).toMatch(/^HTTP\/1\.1 404 /);
@@ -211,7 +211,7 @@ describe('with profiling', () => {
     },
   };
 
-  test('index pages', async () => {
+  test('index pages name the profiles', async () => {
     const { get } = await setup({ profiling });
     expect(await get('/debug/pprof')).toMatchObject({ status: 302 });
     expect((await get('/debug/pprof')).headers.get('Location')).toBe('/debug/pprof/');
@@ -220,7 +220,7 @@ describe('with profiling', () => {
     expect((await get('/debug/flags/')).status).toBe(200);
   });
 
-  test('log verbosity', async () => {
+  test('the log level can be set, and bad values are refused', async () => {
     const { get } = await setup({ profiling });
     expect(await get('/debug/flags/v', {}, 'PUT', '4')).toMatchObject({
       status: 200,
@@ -257,7 +257,7 @@ describe('with profiling', () => {
     }
   });
 
-  test('heap snapshot', async () => {
+  test('a heap snapshot can be taken', async () => {
     const { get } = await setup({ profiling });
     const snapshot = await get('/debug/pprof/heap');
     expect(snapshot.status).toBe(200);

@@ -58,7 +58,7 @@ z_duration_seconds_count{host="api",verb="GET"} 4
 const ask = (request: Partial<ExpositionRequest> = {}, registry = sampleRegistry()) =>
   expose(registry, { accept: '', acceptEncoding: '', ...request });
 
-test('text exposition', async () => {
+test('without wishes the answer is text as Go writes it, uncompressed', async () => {
   const { body, contentType, contentEncoding } = await ask();
   expect(Buffer.from(body).toString()).toBe(EXPECTED);
   expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8; escaping=underscores');

@@ -133,7 +133,7 @@ test('every metric of kube-proxy can be reached through a handle', () => {
   expect(handles.toSorted()).toEqual(expected.toSorted());
 });
 
-test('API client metrics', async () => {
+test('metrics of the API client are those of client-go', async () => {
   const registry = new Registry();
   const metrics = new RestClientMetrics();
   metrics.register(registry);

@@ -43,7 +43,7 @@ describe('servicePortsOf: spec A.1.9', () => {
     expect(read(object).ports).toBeUndefined();
   });
 
-  test('two ports', () => {
+  test('each port of a Service is a ServicePort with a key of its own', () => {
     const { ports } = read(
       service({
         clusterIP: '172.16.55.4',

@@ -84,7 +84,7 @@ describe.each(['json', 'pb'])('answers of one request as recorded: %s', (encodin
     else expect(unchangedItems(answer.body, bytes(file))).toBeGreaterThan(0);
   });
 
-  test('version', async () => {
+  test('the version is that of the recorded server', async () => {
     const answer = await fetchBytes(`${server.url}/version`, { accept: 'application/json', token: good });
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.body.toString()).toBe(bytes('version.json').toString());
@@ -107,7 +107,7 @@ describe.each(['json', 'pb'])('answers of one request as recorded: %s', (encodin
     }
   });
 
-  test('watch-expired', async () => {
+  test('watch-expired: a version that is too old ends in an ERROR event', async () => {
     const expired = new ApiServer({ store: recordedStore(343) });
     await expired.listen();
     try {

@@ -37,7 +37,7 @@ test.each([
   expect(detail).toMatchObject({ code: 'IPTABLES_REFUSED', exitStatus: status, lines, chains });
 });
 
-test('the lock', () => {
+test('a lock held by another program is told from a refusal', () => {
   const text = 'Another app is currently holding the xtables lock. Stopped waiting after 5s.\n';
   const error = iptablesFailure('iptables', 4, text);
   expect(error.code).toBe('IPTABLES_LOCK_HELD');

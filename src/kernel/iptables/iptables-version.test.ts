@@ -31,7 +31,7 @@ test.each([
   expect(features.restoreWait.join(' ')).toBe(restoreWait);
 });
 
-test('programs', () => {
+test('programs are named after family and back-end', () => {
   expect(iptablesPrograms('IPv4')).toEqual({
     iptables: 'iptables',
     restore: 'iptables-restore',

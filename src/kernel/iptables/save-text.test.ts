@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseSave, readChainName } from './save-text.ts';
 
-test('chain lines', () => {
+test('the name is read from a chain line, and from nothing else', () => {
   expect(readChainName(':KUBE-SVC-A - [0:0]')).toBe('KUBE-SVC-A');
   expect(readChainName(':INPUT ACCEPT [12:3456]')).toBe('INPUT');
   expect(readChainName('-A INPUT -j :X y')).toBeUndefined();

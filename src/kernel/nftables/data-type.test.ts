@@ -78,7 +78,7 @@ test('durations are printed as nft prints them', () => {
   ]);
 });
 
-test('verdicts', () => {
+test('verdicts are told from other text, and name the chain they lead to', () => {
   for (const text of ['drop', 'accept', 'continue', 'return', 'jump a', 'goto a-b/c'])
     expect(isVerdict(text)).toBe(true);
   for (const text of ['', 'jump', 'jump ', 'goto a b', 'Drop', 'toString', 'queue'])

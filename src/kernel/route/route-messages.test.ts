@@ -24,7 +24,7 @@ const golden = (text: string) =>
 
 describe('requests', () => {
   // ip link add kube-ipvs0 type dummy
-  test('a dummy link', () => {
+  test('a dummy link is added as iproute2 does', () => {
     expectSent(
       (route) => route.addDummyLink('kube-ipvs0'),
       golden(`

@@ -173,7 +173,7 @@ describe('ApiServerSource', () => {
     await source().checkCredentials();
   });
 
-  test('postEvent', async () => {
+  test('postEvent writes the event to the API', async () => {
     server.answer((response) => void response.writeHead(201).end('{}'));
     const apiserver = source();
     running = apiserver.start(controller.signal);

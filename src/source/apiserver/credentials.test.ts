@@ -198,14 +198,14 @@ describe('credential plugins', () => {
     expect((await runs()).length).toBe(2);
   });
 
-  test('certificates', async () => {
+  test('a certificate from the plugin is used for TLS, without a header', async () => {
     plugin({ clientCertificateData: pem('c'), clientKeyData: pem('k') });
     const { tls, headers } = await provider().current();
     expect(tls).toMatchObject({ cert: pem('c'), key: pem('k') });
     expect(headers).toEqual([]);
   });
 
-  test('v1beta1', async () => {
+  test('plugins of v1beta1 are understood, too', async () => {
     plugin({}, { apiVersion: 'client.authentication.k8s.io/v1beta1', interactiveMode: undefined });
     answerWith({ token: 'beta' }, 'client.authentication.k8s.io/v1beta1');
     expect(await authorization(provider())).toBe('Bearer beta');

@@ -136,7 +136,7 @@ users:
     ]);
   });
 
-  test('exec plugins', () => {
+  test('an exec plugin is read with arguments, environment and hint', () => {
     const exec = {
       apiVersion: 'client.authentication.k8s.io/v1',
       command: './bin/login',
@@ -231,7 +231,7 @@ describe('inClusterAccess', () => {
     );
   });
 
-  test('outside a pod', () => {
+  test('outside a pod the error says what is missing', () => {
     expect(problem(() => inClusterAccess({}))).toBe(
       'no kubeconfig and no --master given, and not running in a pod: KUBERNETES_SERVICE_HOST is missing',
     );

@@ -90,7 +90,7 @@ describe('answers', () => {
     expect(verdict({ endpoints: ['[fd00::1]:80'], source: 'preserved' }, [outcome])).toBe('pass');
   });
 
-  test('share', () => {
+  test('share: each endpoint has at least its share of the answers', () => {
     const three = [answer(A), answer(A), answer(A), answer(B)];
     expect(verdict(both, three, { share: 0.25 })).toBe('pass');
     expect(verdict(both, three, { share: 0.3 })).toBe(`${B} has a share of 0.250, less than 0.3`);
