@@ -8,7 +8,6 @@ export class NodeWatch implements ObjectSink<Node> {
   readonly #clock: Clock;
   readonly #listeners = new Set<(node: Node) => void>();
   #node: Node | undefined;
-  #deleted = false;
   #synced = false;
   readonly #onSynced = new Set<() => void>();
 
@@ -25,17 +24,11 @@ export class NodeWatch implements ObjectSink<Node> {
   set(node: Node): void {
     if (node.name !== this.#nodeName) return;
     this.#node = node;
-    this.#deleted = false;
     for (const listener of this.#listeners) listener(node);
   }
 
-  delete(_namespace: string, name: string): void {
-    if (name === this.#nodeName) this.#deleted = true;
-  }
-
-  get isDeleted(): boolean {
-    return this.#deleted;
-  }
+  /** A Node that is deleted stays as it was last (operations 3.13). */
+  delete(): void {}
 
   synced(): void {
     this.#synced = true;

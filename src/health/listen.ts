@@ -57,12 +57,11 @@ export async function listenDualStack(host: string, port: number, taker: Connect
   try {
     return await listen({ host: '::', port, ipv6Only: false }, taker);
   } catch (error) {
-    const { detail } = error as ListenError;
-    if (
-      detail.code !== 'LISTEN_FAILED' ||
-      !['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes(detail.errno)
-    )
-      throw error;
+    const lacksIPv6 =
+      error instanceof ListenError &&
+      error.detail.code === 'LISTEN_FAILED' &&
+      ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes(error.detail.errno);
+    if (!lacksIPv6) throw error;
     return listen({ host: '0.0.0.0', port, ipv6Only: false }, taker);
   }
 }

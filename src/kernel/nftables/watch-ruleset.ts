@@ -7,8 +7,6 @@ export interface RulesetListener {
   onEvent(event: RulesetEvent): void;
   /** The queue was full: what was learned from events has to be read anew. */
   onLost(): void;
-  /** All events there were for now have been delivered. */
-  onDrained?(): void;
   onError(error: unknown): void;
 }
 
@@ -28,7 +26,6 @@ export function watchRuleset(socket: NetlinkSocket, listener: RulesetListener): 
       if (event !== undefined) listener.onEvent(event);
     },
     onOverrun: () => listener.onLost(),
-    onDrained: () => listener.onDrained?.(),
     onError: (error) => listener.onError(error),
   });
   let open = true;
