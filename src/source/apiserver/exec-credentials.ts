@@ -81,11 +81,11 @@ function parseExecCredential(apiVersion: string, text: string): ExecCredential {
   const expected = `${apiVersion} ExecCredential`;
   if (got !== expected) throw new DecodeError({ code: 'DECODE_UNEXPECTED_KIND', expected, got });
   const status = objectField(json, 'status', '');
-  const text_ = (name: string) => optionalString(status, name, 'status') || undefined;
+  const value = (name: string) => optionalString(status, name, 'status') || undefined;
   const credential = {
-    token: text_('token'),
-    clientCertificate: text_('clientCertificateData'),
-    clientKey: text_('clientKeyData'),
+    token: value('token'),
+    clientCertificate: value('clientCertificateData'),
+    clientKey: value('clientKeyData'),
     expires: optionalTime(status, 'expirationTimestamp', 'status'),
   };
   const isPaired = (credential.clientCertificate === undefined) === (credential.clientKey === undefined);

@@ -105,7 +105,7 @@ export class ObjectTable {
     });
   }
 
-  /** The selectors of the watches (spec operations 3.8), on the labels as written. */
+  /** The selectors of the watches (operations 3.8), on the labels as written. */
   #isSelected({ kinded, labels }: ManifestObject): boolean {
     switch (kinded.kind) {
       case 'Service':
