@@ -10,7 +10,7 @@ import type { PersistentListener } from '../health/persistent-listener.ts';
 import type { ProxyHealth } from '../health/proxy-health.ts';
 import type { RootLogger } from '../logging/klog-logger.ts';
 import { registerBuildInfo, registerFeatureGates } from '../metrics/component-metrics.ts';
-import { expose } from '../metrics/exposition.ts';
+import { sharedExposition } from '../metrics/exposition.ts';
 import { FairleadMetrics } from '../metrics/fairlead-metrics.ts';
 import { registerProcessMetrics } from '../metrics/process-metrics.ts';
 import { ProxyMetrics } from '../metrics/proxy-metrics.ts';
@@ -115,9 +115,9 @@ function metricsContent(
   const { config, featureGates, flags, logger } = invocation;
   const startedAt = metrics.startTime;
   return {
-    metrics: (request) => expose(metrics.registry, request),
+    metrics: sharedExposition(metrics.registry),
     slis: {
-      page: (request) => expose(metrics.slis.registry, request),
+      page: sharedExposition(metrics.slis.registry),
       reset: () => metrics.slis.reset(),
       notePing: () => metrics.slis.notePing(),
     },

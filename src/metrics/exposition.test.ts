@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Counter, CounterVec } from './counter.ts';
-import { type ExpositionRequest, expose } from './exposition.ts';
+import { type ExpositionRequest, sharedExposition } from './exposition.ts';
 import { formatFloat } from './format-float.ts';
 import { Gauge, GaugeVec } from './gauge.ts';
 import { exponentialBuckets, HistogramVec } from './histogram.ts';
@@ -56,7 +56,7 @@ z_duration_seconds_count{host="api",verb="GET"} 4
 `;
 
 const ask = (request: Partial<ExpositionRequest> = {}, registry = sampleRegistry()) =>
-  expose(registry, { accept: '', acceptEncoding: '', ...request });
+  sharedExposition(registry)({ accept: '', acceptEncoding: '', ...request });
 
 test('without wishes the answer is text as Go writes it, uncompressed', async () => {
   const { body, contentType, contentEncoding } = await ask();
@@ -253,3 +253,53 @@ function readMessage(value: unknown): Message {
   }
   return fields;
 }
+
+test('scrapes that come while one is being taken share the next one, and see what was there when they came', async () => {
+  const registry = new Registry();
+  let reads = 0;
+  const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
+  const metric = new ScrapeMetric({ name: 'reads_total', help: 'x', type: 'counter' }, async () => {
+    reads++;
+    if (reads === 1) await gate;
+    return [[{}, reads]];
+  });
+  registry.register(metric);
+  const scrape = sharedExposition(registry);
+  const text = async (acceptEncoding = '') => {
+    const { body, contentEncoding } = await scrape({ accept: '', acceptEncoding });
+    const plain = contentEncoding === 'gzip' ? gunzipSync(body) : Buffer.from(body);
+    return /reads_total (\d+)/.exec(plain.toString())?.[1];
+  };
+  const first = text();
+  await Promise.resolve();
+  const later = Array.from({ length: 100 }, (_, index) => text(index % 2 === 0 ? '' : 'gzip'));
+  openGate();
+  expect(await first).toBe('1');
+  expect(new Set(await Promise.all(later))).toEqual(new Set(['2', '3']));
+  expect(reads).toBe(3);
+  expect(await text()).toBe('4');
+});
+
+test('a scrape that fails is the trouble of those who share it', async () => {
+  const registry = new Registry();
+  let broken = true;
+  registry.register({
+    name: 'odd_total',
+    collect: () => ({
+      name: 'odd_total',
+      help: 'x',
+      type: 'counter',
+      labelNames: ['a'],
+      // Something no metric should do, which ends the whole scrape.
+      get series() {
+        if (broken) throw new Error('broken');
+        return [{ labelValues: ['b'], value: 1 }];
+      },
+    }),
+  });
+  const scrape = sharedExposition(registry);
+  const request = { accept: '', acceptEncoding: '' };
+  await expect(scrape(request)).rejects.toThrow();
+  broken = false;
+  expect(Buffer.from((await scrape(request)).body).toString()).toContain('odd_total{a="b"} 1');
+});

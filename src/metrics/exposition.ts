@@ -23,12 +23,41 @@ export interface ExpositionRequest {
 /**
  * The content of a registry in the form a scraper asks for (operations 4.3): text 0.0.4, or delimited protocol buffers when
  * they are named in full; gzip where it is preferred to plain. Anything else gets text: there is no 406.
+ *
+ * One scrape is taken after the other. Requests that come meanwhile share the next one of their form, so that any number
+ * of scrapers takes no more time from the proxy than one.
  */
-export async function expose(registry: Registry, request: ExpositionRequest): Promise<Exposition> {
+export function sharedExposition(registry: Registry): (request: ExpositionRequest) => Promise<Exposition> {
+  const waiting = new Map<string, Promise<Exposition>>();
+  let last: Promise<unknown> = Promise.resolve();
+  return (request) => {
+    const form = negotiate(request);
+    const key = JSON.stringify(form);
+    const shared = waiting.get(key);
+    if (shared !== undefined) return shared;
+    const next = last.then(() => {
+      waiting.delete(key);
+      return render(registry, form);
+    });
+    waiting.set(key, next);
+    last = next.catch(() => {});
+    return next;
+  };
+}
+
+interface Form {
+  readonly protobuf: boolean;
+  readonly escaping: string;
+  readonly zip: boolean;
+}
+
+function negotiate({ accept, acceptEncoding }: ExpositionRequest): Form {
+  return { ...negotiateFormat(accept), zip: prefersGzip(acceptEncoding) };
+}
+
+async function render(registry: Registry, { protobuf, escaping, zip }: Form): Promise<Exposition> {
   const families = await registry.gather();
-  const { protobuf, escaping } = negotiateFormat(request.accept);
   const plain = protobuf ? renderProtobuf(families) : Buffer.from(renderText(families));
-  const zip = prefersGzip(request.acceptEncoding);
   return {
     contentType: protobuf
       ? `application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=${escaping}`
