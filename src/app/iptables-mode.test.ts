@@ -14,6 +14,7 @@ import { openIptablesMode } from './iptables-mode.ts';
 const host = vi.hoisted(() => ({
   installed: new Set<string>(),
   withoutNat: new Set<string>(),
+  withNftNat: new Set<string>(),
   opened: [] as { dump(): string }[],
   tcpBeLiberal: '0',
 }));
@@ -32,13 +33,16 @@ vi.mock('../dataplane/iptables/choose-iptables.ts', () => ({
     const iptables = new FakeIptables(family, 'legacy');
     host.opened.push(iptables);
     iptables.isUsable = async () => !host.withoutNat.has(program);
-    return { iptables, reason: 'a test', others: [], withLeftovers: [], mayHaveIpvsLeftovers: false };
+    const other = new FakeIptables(family, 'nft');
+    other.isUsable = async () => host.withNftNat.has(program);
+    return { iptables, reason: 'a test', others: [other], withLeftovers: [], mayHaveIpvsLeftovers: false };
   }) satisfies typeof chooseIptables,
 }));
 
 beforeEach(() => {
   host.installed = new Set(['iptables', 'ip6tables']);
   host.withoutNat = new Set();
+  host.withNftNat = new Set();
   host.opened = [];
   host.tcpBeLiberal = '0';
 });
@@ -70,7 +74,8 @@ async function open(families: readonly IpFamily[] = ['IPv4', 'IPv6']) {
   const missing = lines.filter((line) =>
     (line as { message: string }).message.startsWith('No iptables support'),
   );
-  return { families: [...mode.proxiers.keys()], missing, proxiers: mode.proxiers, metrics };
+  const backends = lines.flatMap((line) => (line as { backend?: string }).backend ?? []);
+  return { families: [...mode.proxiers.keys()], backends, missing, proxiers: mode.proxiers, metrics };
 }
 
 test('both families where both are there', async () => {
@@ -92,6 +97,16 @@ test('a family whose table nat is missing is left out, the first one too (C122)'
   expect(await open()).toMatchObject({
     families: ['IPv6'],
     missing: [expect.objectContaining({ ipFamily: 'IPv4', reason: expect.stringContaining('no table nat') })],
+  });
+});
+
+test('a back-end that the kernel lacks gives way to the other one (C100)', async () => {
+  host.withoutNat.add('iptables');
+  host.withNftNat.add('iptables');
+  expect(await open()).toMatchObject({
+    families: ['IPv4', 'IPv6'],
+    backends: ['nft', 'legacy'],
+    missing: [],
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import { describeError } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
@@ -19,6 +20,9 @@ import { openPacketCounters } from './packet-counters.ts';
 /** linux/netfilter.h: NFPROTO_IPV4, NFPROTO_IPV6. */
 const FAMILY_NUMBERS: Readonly<Record<IpFamily, number>> = { IPv4: 2, IPv6: 10 };
 
+/** Between two looks at rules that somebody keeps locked. */
+const LOCK_PAUSE_MS = 500;
+
 const TCP_BE_LIBERAL = '/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal';
 
 /**
@@ -33,7 +37,7 @@ export async function openIptablesMode(
   const { clock, logger, sysctls, onForeignEdit, onSetAside } = dependencies;
   const usable: ChosenIptables[] = [];
   for (const family of families) {
-    const chosen = await choose(family, logger);
+    const chosen = await choose(family, clock, logger);
     if (chosen !== undefined) usable.push(chosen);
   }
   if (usable.length === 0) {
@@ -89,11 +93,10 @@ export async function openIptablesMode(
 }
 
 /** The iptables of a family, `undefined` where it is not installed or the kernel lacks what it needs. */
-async function choose(family: IpFamily, logger: Logger): Promise<ChosenIptables | undefined> {
+async function choose(family: IpFamily, clock: Clock, logger: Logger): Promise<ChosenIptables | undefined> {
   let chosen: ChosenIptables;
   try {
-    chosen = await chooseIptables(family, { logger });
-    if (!(await isUsable(chosen.iptables, logger))) throw new Error('the kernel has no table nat');
+    chosen = await usable(await chooseIptables(family, { logger }), clock, logger);
   } catch (error) {
     logger.info('No iptables support for this family', { ipFamily: family, reason: describeError(error) });
     return undefined;
@@ -109,8 +112,19 @@ async function choose(family: IpFamily, logger: Logger): Promise<ChosenIptables 
   return chosen;
 }
 
+/** The choice, or another back-end where the kernel cannot do what was chosen: new kernels may lack the legacy tables. */
+async function usable(chosen: ChosenIptables, clock: Clock, logger: Logger): Promise<ChosenIptables> {
+  if (await isUsable(chosen.iptables, clock, logger)) return chosen;
+  for (const iptables of chosen.others) {
+    if (!(await isUsable(iptables, clock, logger))) continue;
+    const reason = `the kernel has no table nat for ${chosen.iptables.backend}`;
+    return { iptables, reason, others: [], withLeftovers: [], mayHaveIpvsLeftovers: true };
+  }
+  throw new Error('the kernel has no table nat');
+}
+
 /** A lock that somebody holds for long says nothing about the kernel: waits for it. */
-async function isUsable(iptables: Iptables, logger: Logger): Promise<boolean> {
+async function isUsable(iptables: Iptables, clock: Clock, logger: Logger): Promise<boolean> {
   for (;;) {
     try {
       return await iptables.isUsable();
@@ -119,6 +133,8 @@ async function isUsable(iptables: Iptables, logger: Logger): Promise<boolean> {
         ipFamily: iptables.family,
         error: describeError(error),
       });
+      // Old programs do not wait for the lock.
+      await new Promise<void>((resolve) => clock.schedule(LOCK_PAUSE_MS, resolve));
     }
   }
 }

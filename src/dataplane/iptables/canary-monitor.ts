@@ -66,7 +66,7 @@ export class CanaryMonitor {
         await this.#pause(this.#options.intervalMs);
         continue;
       }
-      while (!this.#stopped && (await this.#isThere(tables[0]!))) await this.#pause(this.#options.intervalMs);
+      while (!this.#stopped && !(await this.#isLost(tables[0]!))) await this.#pause(this.#options.intervalMs);
       if (this.#stopped) return;
       await this.#waitForEndOfFlush();
       if (!this.#stopped) this.#options.onLoss();
@@ -79,6 +79,20 @@ export class CanaryMonitor {
       return true;
     } catch (error) {
       this.#logger.warn('Cannot watch the iptables tables yet', { err: describeError(error) });
+      return false;
+    }
+  }
+
+  /**
+   * Whether the chain had to be made again. Of a table in which others use nftables' own means the programs may say that
+   * a chain is not there, which alone would look like a flush at every look.
+   */
+  async #isLost(table: IptablesTable): Promise<boolean> {
+    if (await this.#isThere(table)) return false;
+    try {
+      return await this.#iptables.createChain(table, CANARY_CHAIN);
+    } catch (error) {
+      this.#logger.verbose(2, 'Cannot make the canary chain again', { table, err: describeError(error) });
       return false;
     }
   }

@@ -391,6 +391,20 @@ describe('changes by somebody else', () => {
     expect(iptables.rules('mangle', 'KUBE-PROXY-CANARY')).toEqual([]);
   });
 
+  test('a program that cannot show a table makes no flush of it', async () => {
+    const reasons: string[] = [];
+    const { proxier, iptables, clock } = proxierOver({ onForeignChange: (what) => reasons.push(what) });
+    await proxier.sync(cluster('a').plan(), undefined);
+    await clock.advance(0);
+    // As iptables-nft does for tables with rules that it cannot read: "is incompatible, use 'nft' tool".
+    iptables.hasChain = async () => false;
+    await clock.advance(120_000);
+    expect(reasons).toEqual([]);
+    iptables.flush('mangle');
+    await clock.advance(40_000);
+    expect(reasons).toEqual(['tables were flushed']);
+  });
+
   test('events: own chains at once, base chains when a jump is gone, our own writes never', async () => {
     const reasons: string[] = [];
     let listener: ((change: RulesetChange) => void) | undefined;

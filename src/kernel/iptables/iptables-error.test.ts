@@ -37,6 +37,16 @@ test.each([
   expect(detail).toMatchObject({ code: 'IPTABLES_REFUSED', exitStatus: status, lines, chains });
 });
 
+test('a message as long as the input makes a short error that knows all lines', () => {
+  const lines = Array.from(
+    { length: 700 },
+    (_, n) => `line ${n}: RULE_APPEND failed (Invalid argument): rule in chain X`,
+  );
+  const error = iptablesFailure('restore', 4, lines.join('\n'));
+  expect(error.message.length).toBeLessThan(1100);
+  expect(error.detail).toMatchObject({ lines: expect.arrayContaining([0, 699]) });
+});
+
 test('a lock held by another program is told from a refusal', () => {
   const text = 'Another app is currently holding the xtables lock. Stopped waiting after 5s.\n';
   const error = iptablesFailure('iptables', 4, text);

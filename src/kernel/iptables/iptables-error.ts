@@ -33,8 +33,13 @@ export function iptablesFailure(program: string, exitStatus: number, output: str
   const chains = chainsOf(message);
   return new IptablesError(
     { code: 'IPTABLES_REFUSED', program, exitStatus, message, lines, chains },
-    `${program} ended with status ${exitStatus}: ${message === '' ? 'no message' : message}`,
+    `${program} ended with status ${exitStatus}: ${message === '' ? 'no message' : shortened(message)}`,
   );
+}
+
+/** One refused table may make a line for each of its rules; a log line need not hold them all. */
+function shortened(message: string): string {
+  return message.length > 1000 ? `${message.slice(0, 1000)} …` : message;
 }
 
 /** Whether an error says that a rule, chain or table was not there. */

@@ -14,7 +14,8 @@ import { isBuiltInChain, readChainName } from './save-text.ts';
 export type IptablesTable = 'filter' | 'nat' | 'mangle';
 
 /**
- * The packet filter of one family, through the iptables programs of one back-end. Calls run one after the other.
+ * The packet filter of one family, through the iptables programs of one back-end. Calls run one after the other; on the
+ * legacy back-end, which has one lock for all, those of both families do.
  * All methods throw {@link IptablesError}.
  */
 export interface Iptables {
@@ -94,13 +95,14 @@ class ProgramIptables implements Iptables {
   readonly backend: IptablesBackend;
   readonly features: IptablesFeatures;
   readonly #parts: Parts;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns: Turns;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.family = parts.family;
     this.backend = parts.backend;
     this.features = parts.features;
+    this.#turns = parts.backend === 'legacy' ? legacyTurns : new Turns();
   }
 
   restore(input: Iterable<string>, table?: IptablesTable): Promise<void> {
@@ -225,8 +227,20 @@ class ProgramIptables implements Iptables {
   }
 
   #exclusive<T>(action: () => Promise<T>): Promise<T> {
+    return this.#turns.next(action);
+  }
+}
+
+/** Runs actions one after the other. */
+class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  next<T>(action: () => Promise<T>): Promise<T> {
     const result = this.#last.then(action, action);
     this.#last = result.catch(() => undefined);
     return result;
   }
 }
+
+/** Whoever writes a large table keeps the lock for longer than our other family would wait for it. */
+const legacyTurns = new Turns();
