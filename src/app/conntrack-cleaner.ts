@@ -1,46 +1,81 @@
 import type { Clock } from '../base/clock.ts';
+import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
-import { type ReconcileResult, reconcileConntrack } from '../dataplane/conntrack/reconcile.ts';
-import { mayHaveStaleFlows, udpFrontendsOf } from '../dataplane/conntrack/udp-frontends-of.ts';
+import {
+  type FlowKind,
+  flowFrontendsOf,
+  mayHaveStaleFlows,
+} from '../dataplane/conntrack/flow-frontends-of.ts';
+import { ProgrammedServicePorts } from '../dataplane/conntrack/programmed-service-ports.ts';
+import {
+  type FrontendsToLookAt,
+  type ReconcileResult,
+  reconcileConntrack,
+} from '../dataplane/conntrack/reconcile.ts';
 import type { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
-import type { ServicePortChange } from '../plan/proxy-plan.ts';
+import type { PlanDiff, ProxyPlan } from '../plan/proxy-plan.ts';
 import type { CompletedSync } from '../sync/sync-observer.ts';
 
 /** Changes kept for the next pass when one fails. */
 const MOST_CHANGES_KEPT = 10_000;
 
 /**
- * Removes stale UDP flows of one family after the syncs that may have made them stale (spec A.4). One pass over the
+ * How often in a row a pass may be in vain because other rules came meanwhile. With syncs that follow each other faster
+ * than passes nothing would be deleted at all; a flow that is deleted by mistake starts anew by the rules.
+ */
+const MOST_OUTDATED = 5;
+
+/** What is to be looked at, and why. */
+interface Due {
+  readonly plan: ProxyPlan;
+  readonly kinds: ReadonlySet<FlowKind>;
+  /** Since the last pass began. */
+  readonly changes: PlanDiff;
+}
+
+/**
+ * Removes stale flows of one family after the syncs that may have made them stale (spec A.4). One pass over the
  * conntrack table at a time; syncs that end meanwhile are covered by one more pass.
  */
 export class ConntrackCleaner {
   readonly #connection: ConntrackConnection;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #localAddresses: () => readonly string[];
   readonly #onResult: (result: ReconcileResult) => void;
-  /** Changes since the last pass began. */
-  #changes: ServicePortChange[] = [];
-  #due: CompletedSync | undefined;
+  readonly #programmed = new ProgrammedServicePorts();
+  #due: Due | undefined;
+  /** What a pass that failed was to look at: no reason for another one by itself. */
+  #left: Due | undefined;
   #running = false;
 
   constructor(dependencies: {
     readonly connection: ConntrackConnection;
     readonly clock: Clock;
     readonly logger: Logger;
+    /** Addresses of this node, of the family. */
+    readonly localAddresses: () => readonly string[];
     readonly onResult: (result: ReconcileResult) => void;
   }) {
     this.#connection = dependencies.connection;
     this.#clock = dependencies.clock;
     this.#logger = dependencies.logger;
+    this.#localAddresses = dependencies.localAddresses;
     this.#onResult = dependencies.onResult;
   }
 
   /** To be told of each sync that ended well. Never throws. */
   synced(sync: CompletedSync): void {
-    const changes = sync.changes ?? [];
-    if (!sync.udpEndpointsChanged && !mayHaveStaleFlows(changes)) return;
-    this.#changes.push(...changes);
-    this.#due = sync;
+    const { plan } = sync;
+    const changes = this.#programmed.update(plan, sync.changes);
+    const kinds = new Set<FlowKind>();
+    // After a full sync anything may be in the kernel that was not before: others may have removed our rules.
+    if (sync.changes === undefined) kinds.add('datagrams').add('connections');
+    if (sync.udpEndpointsChanged || mayHaveStaleFlows(changes, 'datagrams')) kinds.add('datagrams');
+    if (mayHaveStaleFlows(changes, 'connections')) kinds.add('connections');
+    if (kinds.size === 0) return;
+    this.#due = joined(joined(this.#left, this.#due), { plan, kinds, changes });
+    this.#left = undefined;
     if (!this.#running) void this.#run();
   }
 
@@ -50,40 +85,60 @@ export class ConntrackCleaner {
 
   async #run(): Promise<void> {
     this.#running = true;
-    while (this.#due !== undefined) {
-      const { plan, family } = this.#due;
-      const changes = this.#changes;
+    for (let outdated = 0; this.#due !== undefined; ) {
+      const due = this.#due;
       this.#due = undefined;
-      this.#changes = [];
       try {
-        const frontends = udpFrontendsOf(plan, changes);
-        const isOutdated = () => this.#due !== undefined;
-        const result = await reconcileConntrack(this.#connection, frontends, this.#clock, isOutdated);
-        if (result.outdated) {
-          this.#changes.unshift(...changes);
-          continue;
-        }
-        this.#onResult(result);
-        if (result.deleted > 0) {
-          this.#logger.verbose(2, 'Removed stale UDP flows', {
-            ipFamily: family,
-            deleted: result.deleted,
-            examined: result.examined,
-          });
-        }
-        for (const rejection of result.rejections.slice(0, 1)) {
-          this.#logger.warn('The kernel refused to delete conntrack entries', {
-            ipFamily: family,
-            refused: result.rejections.length,
-            errno: rejection.errnoName,
-          });
-        }
+        const mayWait = outdated < MOST_OUTDATED;
+        const result = await reconcileConntrack(
+          this.#connection,
+          this.#frontendsOf(due),
+          this.#clock,
+          () => mayWait && this.#due !== undefined,
+        );
+        outdated = result.outdated ? outdated + 1 : 0;
+        if (result.outdated) this.#due = joined(due, this.#due);
+        this.#report(due.plan.settings.family, result);
       } catch (error) {
-        // The next pass knows of them; a table that can never be listed must not make the list grow for ever.
-        this.#changes.unshift(...changes.slice(0, MOST_CHANGES_KEPT));
-        this.#logger.error('Stale UDP flows could not be removed', error, { ipFamily: family });
+        // A table that can never be listed must not make the list grow for ever.
+        const left = { ...due, changes: due.changes.slice(0, MOST_CHANGES_KEPT) };
+        if (this.#due === undefined) this.#left = left;
+        else this.#due = joined(left, this.#due);
+        this.#logger.error('Stale flows could not be removed', error, {
+          ipFamily: due.plan.settings.family,
+        });
       }
     }
     this.#running = false;
   }
+
+  #frontendsOf({ plan, kinds, changes }: Due): FrontendsToLookAt {
+    const options = { changes, localAddresses: this.#localAddresses() };
+    const of = (kind: FlowKind) => (kinds.has(kind) ? flowFrontendsOf(plan, kind, options) : undefined);
+    return { datagrams: of('datagrams'), connections: of('connections') };
+  }
+
+  #report(ipFamily: IpFamily, result: ReconcileResult): void {
+    const { deleted, examined, answered, rejections, outdated } = result;
+    if (!outdated || deleted > 0) this.#onResult(result);
+    if (deleted > 0 || answered > 0)
+      this.#logger.verbose(2, 'Removed stale flows', { ipFamily, deleted, examined, answered });
+    for (const rejection of rejections.slice(0, 1)) {
+      this.#logger.warn('The kernel refused to delete conntrack entries', {
+        ipFamily,
+        refused: rejections.length,
+        errno: rejection.errnoName,
+      });
+    }
+  }
+}
+
+/** What two are to look at, with the plan of the later one. */
+function joined(earlier: Due | undefined, later: Due | undefined): Due | undefined {
+  if (earlier === undefined || later === undefined) return later ?? earlier;
+  return {
+    plan: later.plan,
+    kinds: new Set([...earlier.kinds, ...later.kinds]),
+    changes: [...earlier.changes, ...later.changes],
+  };
 }

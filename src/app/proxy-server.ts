@@ -272,6 +272,7 @@ export class ProxyServer {
         connection: ConntrackConnection.open(),
         clock: this.#clock,
         logger: this.#logger,
+        localAddresses: () => this.#addresses.addresses(family),
         onResult: ({ deleted, durationSeconds }) => {
           this.#metrics.proxy.conntrackReconcilerSyncDuration.observe({ ip_family: family }, durationSeconds);
           this.#metrics.proxy.conntrackReconcilerDeletedEntries.inc({ ip_family: family }, deleted);
@@ -280,7 +281,7 @@ export class ProxyServer {
       this.#closers.push(() => cleaner.close());
       return cleaner;
     } catch (error) {
-      this.#logger.error('Conntrack is not available, stale UDP flows will not be removed', error);
+      this.#logger.error('Conntrack is not available, stale flows will not be removed', error);
       return undefined;
     }
   }

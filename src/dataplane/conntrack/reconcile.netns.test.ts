@@ -6,8 +6,8 @@ import { Namespace } from '../../../test/netns/namespace.ts';
 import { systemClock } from '../../base/clock.ts';
 import { ConntrackConnection } from '../../kernel/conntrack/conntrack-connection.ts';
 import { makeRoomForConnections } from '../../kernel/conntrack/testing/table-limit.ts';
+import { FlowFrontends, type FlowFrontendsInput } from './flow-frontends.ts';
 import { reconcileConntrack } from './reconcile.ts';
-import { UdpFrontends, type UdpFrontendsInput } from './stale-flows.ts';
 
 const P1 = '10.244.1.21';
 const P2 = '10.244.1.22';
@@ -96,11 +96,16 @@ function probe(port: number, destination: string): string[] {
   return answers;
 }
 
-const reconcile = (input: Omit<UdpFrontendsInput, 'family'>) =>
-  reconcileConntrack(conntrack, new UdpFrontends({ family: 'IPv4', ...input }), systemClock);
+const frontendsOf = (input: Omit<FlowFrontendsInput, 'family'>) =>
+  new FlowFrontends({ family: 'IPv4', ...input });
+
+const reconcile = (input: Omit<FlowFrontendsInput, 'family'>) =>
+  reconcileConntrack(conntrack, { datagrams: frontendsOf(input) }, systemClock);
 
 const served = (...ips: string[]) => ({
-  servicePorts: [{ frontends: [VIP, { nodePort: 30_053 }], servingEndpoints: ips.map(endpoint) }],
+  servicePorts: [
+    { protocol: 'UDP' as const, frontends: [VIP, { nodePort: 30_053 }], endpoints: ips.map(endpoint) },
+  ],
 });
 
 const answer = (answers: string[], expected: string) =>
@@ -154,8 +159,10 @@ test('a nodePort that is taken away ends the flows to it (C06, C16)', async () =
   await reconcile({ servicePorts: [] });
   await pause(200);
   expect(answers.at(-1)).toBe(P1);
-  const renumbered = { frontends: [{ nodePort: 30_054 }], servingEndpoints: [endpoint(P1)] };
-  expect(await reconcile({ servicePorts: [renumbered], removed: [{ nodePort: 30_053 }] })).toMatchObject({
+  const udp = { protocol: 'UDP' } as const;
+  const renumbered = { ...udp, frontends: [{ nodePort: 30_054 }], endpoints: [endpoint(P1)] };
+  const removed = [{ ...udp, frontends: [{ nodePort: 30_053 }] }];
+  expect(await reconcile({ servicePorts: [renumbered], removed })).toMatchObject({
     deleted: 1,
   });
   await answer(answers, 'ECONNREFUSED');
@@ -166,8 +173,9 @@ test('2,780 frontends and 200,000 flows: one pass, little memory (C14)', async (
   program('10.96.0.10:53', 'nothing');
   const frontendIP = (i: number) => `10.100.${i >> 8}.${i & 255}`;
   const servicePorts = Array.from({ length: 2780 }, (_, i) => ({
+    protocol: 'UDP' as const,
     frontends: [{ ip: frontendIP(i), port: 53 }],
-    servingEndpoints: [endpoint(`10.244.${i >> 8}.${i & 255}`), endpoint(`10.245.${i >> 8}.${i & 255}`)],
+    endpoints: [endpoint(`10.244.${i >> 8}.${i & 255}`), endpoint(`10.245.${i >> 8}.${i & 255}`)],
   }));
   for (let from = 0; from < 200_000; from += 20_000) {
     conntrack.createFlows(

@@ -1,64 +1,112 @@
 import type { Clock } from '../../base/clock.ts';
-import { IPPROTO_UDP } from '../../kernel/conntrack/conntrack-attributes.ts';
 import type { ConntrackConnection } from '../../kernel/conntrack/conntrack-connection.ts';
 import { FlowDeletions } from '../../kernel/conntrack/flow-deletions.ts';
 import type { KernelRejection } from '../../kernel/netlink/netlink-error.ts';
-import type { UdpFrontends } from './stale-flows.ts';
+import type { FlowFrontends } from './flow-frontends.ts';
 
 /** How often a listing that the kernel marks as interrupted is tried; what the last one told counts (spec A.4.2). */
 const ATTEMPTS = 5;
 
+/**
+ * How long an answer to a SYN or INIT may take: an endpoint that left may be alive, and its SYN-ACK under way. Clients
+ * send again after a second, so nobody waits longer because of it.
+ */
+const ANSWER_MILLISECONDS = 200;
+
+/** Where stale flows may be: one pass over the table for each that is not empty. */
+export interface FrontendsToLookAt {
+  /** Of UDP. */
+  readonly datagrams?: FlowFrontends | undefined;
+  /** Of TCP and SCTP. */
+  readonly connections?: FlowFrontends | undefined;
+}
+
 export interface ReconcileResult {
-  /** UDP flows of the family that were looked at. */
+  /** Flows that were looked at: of UDP all of the family, of TCP and SCTP those that nobody has answered. */
   readonly examined: number;
   readonly deleted: number;
   /** Stale flows that were gone before they could be deleted. */
   readonly gone: number;
+  /** Connections that were answered just in time. */
+  readonly answered: number;
   /** Stale flows that the kernel would not delete. */
   readonly rejections: readonly KernelRejection[];
-  /** Whether the pass was in vain because the rules changed meanwhile: another one is due. */
+  /** Whether a pass was in vain because the rules changed meanwhile: another one is due. */
   readonly outdated: boolean;
-  /** How long it took, seconds; for `conntrack_reconciler_sync_duration_seconds`. */
+  /** How long it took, seconds, without the wait for answers; for `conntrack_reconciler_sync_duration_seconds`. */
   readonly durationSeconds: number;
 }
 
 /**
- * Deletes the stale UDP flows of one family: one filtered pass over the table, during which only the flows to be
- * deleted are remembered, then one round of deletions. The kernel works on another thread, so nothing else waits.
+ * Deletes the stale flows of one family: one pass over the table for UDP and one for connections that nobody has
+ * answered, each filtered by the kernel, which costs a fraction of one pass that shows all established connections.
+ * During a pass only the flows to be deleted are remembered. The kernel works on another thread, so nothing else waits.
  *
- * To be called after a sync that succeeded, and not twice at a time over one connection. When `isOutdated` says after
- * the pass that other rules are in the kernel by now, nothing is deleted: a flow that looks stale may be a new one
- * that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing was deleted.
+ * A connection has some time to be answered, and is looked at again right before it is deleted.
+ *
+ * To be called after a sync that succeeded, and not twice at a time over one connection. When `isOutdated` says after a
+ * pass that other rules are in the kernel by now, nothing that it found is deleted: a flow that looks stale may be a
+ * new one that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing that this
+ * listing would have found was deleted.
  */
 export async function reconcileConntrack(
   connection: ConntrackConnection,
-  frontends: UdpFrontends,
+  { datagrams, connections }: FrontendsToLookAt,
   clock: Clock,
   isOutdated: () => boolean = () => false,
 ): Promise<ReconcileResult> {
   const start = clock.monotonic();
+  let [examined, deleted, gone, answered, waited] = [0, 0, 0, 0, 0];
+  let outdated = false;
+  const rejections: KernelRejection[] = [];
+  for (const frontends of [datagrams, connections]) {
+    if (frontends === undefined || frontends.size === 0 || outdated) continue;
+    const stale = await staleFlows(connection, frontends);
+    examined += stale.examined;
+    outdated = isOutdated();
+    if (outdated || stale.deletions.size === 0) continue;
+    if (frontends === datagrams) {
+      const result = await connection.deleteFlowsInBackground(stale.deletions);
+      deleted += result.deleted;
+      gone += result.gone;
+      rejections.push(...result.rejections);
+      continue;
+    }
+    const wait = clock.monotonic();
+    await new Promise<void>((resolve) => clock.schedule(ANSWER_MILLISECONDS, resolve));
+    waited += clock.monotonic() - wait;
+    const result = await connection.deleteFlowsThatAreStill(stale.deletions, (flow) =>
+      frontends.isStale(flow),
+    );
+    deleted += result.deleted;
+    gone += result.gone;
+    answered += result.kept;
+    rejections.push(...result.rejections);
+  }
+  const durationSeconds = (clock.monotonic() - start - waited) / 1000;
+  return { examined, deleted, gone, answered, rejections, outdated, durationSeconds };
+}
+
+async function staleFlows(
+  connection: ConntrackConnection,
+  frontends: FlowFrontends,
+): Promise<{ readonly examined: number; readonly deletions: FlowDeletions }> {
   const deletions = new FlowDeletions();
   let examined = 0;
-  if (frontends.size > 0) {
-    await connection.listFlowsInBackground(
-      { family: frontends.family, protocol: IPPROTO_UDP },
-      (flow) => {
-        examined++;
-        if (frontends.isStale(flow)) deletions.add(flow);
+  await connection.listFlowsInBackground(
+    frontends.query,
+    (flow) => {
+      examined++;
+      if (frontends.isStale(flow)) deletions.add(flow);
+    },
+    {
+      attempts: ATTEMPTS,
+      onInterrupted: 'accept',
+      onRestart: () => {
+        examined = 0;
+        deletions.clear();
       },
-      {
-        attempts: ATTEMPTS,
-        onInterrupted: 'accept',
-        onRestart: () => {
-          examined = 0;
-          deletions.clear();
-        },
-      },
-    );
-  }
-  const outdated = isOutdated();
-  if (outdated) deletions.clear();
-  const { deleted, gone, rejections } = await connection.deleteFlowsInBackground(deletions);
-  const durationSeconds = (clock.monotonic() - start) / 1000;
-  return { examined, deleted, gone, rejections, outdated, durationSeconds };
+    },
+  );
+  return { examined, deletions };
 }

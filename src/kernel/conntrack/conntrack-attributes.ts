@@ -50,8 +50,9 @@ export const CTA_STATS_GLOBAL_ENTRIES = 1;
 // enum ip_conntrack_status
 export const IPS_SEEN_REPLY = 1 << 1;
 
-// enum tcp_conntrack, enum sctp_conntrack: the first packet has been sent.
+// enum tcp_conntrack, enum sctp_conntrack
 export const TCP_CONNTRACK_SYN_SENT = 1;
+export const SCTP_CONNTRACK_CLOSED = 1;
 export const SCTP_CONNTRACK_COOKIE_WAIT = 2;
 
 // linux/in.h

@@ -161,6 +161,58 @@ describe('deleteFlows', () => {
   });
 });
 
+describe('deleteFlowsThatAreStill', () => {
+  const deletionsOf = (count: number) => {
+    const deletions = new FlowDeletions();
+    for (let port = 1; port <= count; port++) deletions.add(flowView({ ...flowOf(port, 6), id: port }));
+    return deletions;
+  };
+  const portOf = (message: NetlinkMessage) => {
+    // The tuple's last attribute is the destination port, behind the source port.
+    const at = message.start + MESSAGE_HEADER + 4 + 4 + 20 + 4 + 8;
+    return message.bytes.readUInt16BE(at + 4);
+  };
+
+  test('only those go that a second look finds unchanged', async () => {
+    const deleted: number[] = [];
+    const { conntrack } = connect((message) => {
+      const port = portOf(message);
+      if (message.type === CT_DELETE) {
+        deleted.push(port);
+        return port === 4 ? { errno: 2 } : undefined;
+      }
+      expect(message.type).toBe(CT_GET);
+      expect(message.flags & NLM_F_DUMP).toBe(0);
+      if (port === 2) return { errno: 2 };
+      if (port === 6) return { errno: 1 };
+      return { messages: [entry(port, 6)] };
+    });
+    const result = await conntrack.deleteFlowsThatAreStill(
+      deletionsOf(6),
+      (flow) => flow.originalDirection.sourcePort !== 3,
+    );
+    expect(result).toEqual({
+      deleted: 2,
+      gone: 2,
+      kept: 1,
+      rejections: [expect.objectContaining({ errnoName: 'EPERM' })],
+    });
+    expect(deleted).toEqual([1, 4, 5]);
+  });
+
+  test('few are looked at at a time', async () => {
+    const { conntrack, socket } = connect((message) =>
+      message.type === CT_DELETE ? undefined : { messages: [entry(portOf(message), 6)] },
+    );
+    expect(await conntrack.deleteFlowsThatAreStill(deletionsOf(3000), () => true)).toMatchObject({
+      deleted: 3000,
+      kept: 0,
+    });
+    expect(socket.sent.length).toBeGreaterThan(2 * 11);
+    for (const datagram of socket.sent) expect(datagram.length).toBeLessThan(256 * 100);
+  });
+});
+
 test('creating flows stops at the first refusal', () => {
   const { conntrack } = connect(() => ({ errno: 17 }));
   expect(() => conntrack.createFlows([flowOf(1, 17)])).toThrow('create flows: kernel answered EEXIST');

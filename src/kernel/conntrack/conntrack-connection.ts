@@ -1,7 +1,7 @@
 import type { IpFamily } from '../../base/ip.ts';
 import { AF_UNSPEC, addressFamily } from '../netlink/address-family.ts';
 import { AttributeWriter } from '../netlink/attribute-writer.ts';
-import { writeHostU32 } from '../netlink/byte-order.ts';
+import { writeHostU16, writeHostU32 } from '../netlink/byte-order.ts';
 import {
   beginNetfilterMessage,
   endMessage,
@@ -39,7 +39,10 @@ import {
 } from './conntrack-attributes.ts';
 import { ConntrackFlow } from './conntrack-flow.ts';
 import { encodeFlowFilter, encodeNewFlow, type FlowQuery, type NewFlow } from './conntrack-message.ts';
-import type { DeletionChunk, FlowDeletions } from './flow-deletions.ts';
+import type { FlowDeletions } from './flow-deletions.ts';
+
+/** Flows looked at once more in one go: little time passes until the last of them is deleted, and the answers fit the queue. */
+const LOOK_LENGTH = 256;
 
 const messageType = (command: number): number => netfilterType(NFNL_SUBSYS_CTNETLINK, command);
 
@@ -101,8 +104,8 @@ export class ConntrackConnection {
   deleteFlows(deletions: FlowDeletions): DeletionResult {
     const tally = new DeletionTally(deletions.size);
     for (const chunk of deletions.chunks) {
-      const { datagram, batch } = this.#deletionBatch(chunk);
-      tally.add(this.#connection.sendBatch(datagram, batch));
+      const batch = this.#number(chunk.writer.finish(), chunk.count);
+      tally.add(this.#connection.sendBatch(batch.datagram, batch));
     }
     return tally.result;
   }
@@ -111,10 +114,31 @@ export class ConntrackConnection {
   async deleteFlowsInBackground(deletions: FlowDeletions): Promise<DeletionResult> {
     const tally = new DeletionTally(deletions.size);
     for (const chunk of deletions.chunks) {
-      const { datagram, batch } = this.#deletionBatch(chunk);
-      tally.add(await this.#connection.sendBatchInBackground(datagram, batch));
+      const batch = this.#number(chunk.writer.finish(), chunk.count);
+      tally.add(await this.#connection.sendBatchInBackground(batch.datagram, batch));
     }
     return tally.result;
+  }
+
+  /**
+   * Deletes those of the flows that are still as `isStill` wants them: each is looked up once more right before, since
+   * a flow may have changed after a listing showed it.
+   */
+  async deleteFlowsThatAreStill(
+    deletions: FlowDeletions,
+    isStill: (flow: ConntrackFlow) => boolean,
+  ): Promise<DeletionResult & { readonly kept: number }> {
+    const tally = new DeletionTally(deletions.size);
+    for (const { writer } of deletions.chunks) {
+      for (const part of partsOf(writer.finish())) {
+        const still = await this.#lookAgain(part, isStill, tally);
+        if (still.length === 0) continue;
+        const batch = this.#number(Buffer.concat(still), still.length);
+        // On this thread, so that next to no time passes after the look.
+        tally.add(this.#connection.sendBatch(batch.datagram, batch));
+      }
+    }
+    return { ...tally.result, kept: tally.kept };
   }
 
   /** Deletes all flows, or those of one family. */
@@ -180,12 +204,32 @@ export class ConntrackConnection {
     this.#connection.close();
   }
 
-  #deletionBatch({ writer, count }: DeletionChunk): { datagram: Buffer; batch: Batch } {
-    const datagram = writer.finish();
+  /** Of delete messages those whose flows are still as they should be; the others are counted. */
+  async #lookAgain(
+    messages: readonly Buffer[],
+    isStill: (flow: ConntrackFlow) => boolean,
+    tally: DeletionTally,
+  ): Promise<Buffer[]> {
+    const datagram = Buffer.concat(messages);
+    for (const message of readMessages(datagram))
+      writeHostU16(datagram, messageType(IPCTNL_MSG_CT_GET), message.start + 4);
+    const batch = this.#number(datagram, messages.length);
+    const still: Buffer[] = [];
+    const result = await this.#connection.sendBatchInBackground(datagram, batch, (message) => {
+      if (this.#flow.read(message) && isStill(this.#flow))
+        still.push(messages[message.sequence - batch.firstSequence]!);
+    });
+    tally.add(result);
+    tally.kept += messages.length - result.rejections.length - still.length;
+    return still;
+  }
+
+  /** Numbers the messages of a datagram. */
+  #number(datagram: Buffer, count: number): Batch & { readonly datagram: Buffer } {
     const firstSequence = this.#connection.reserveSequences(count);
     let sequence = firstSequence;
     for (const message of readMessages(datagram)) writeHostU32(datagram, sequence++, message.start + 8);
-    return { datagram, batch: { op: DELETE_FLOWS, firstSequence, count } };
+    return { datagram, op: DELETE_FLOWS, firstSequence, count };
   }
 
   #listRequest(query: FlowQuery): NetlinkRequest {
@@ -226,6 +270,8 @@ class DeletionTally {
   readonly #size: number;
   #gone = 0;
   readonly #rejections: KernelRejection[] = [];
+  /** Flows that were not to be deleted after all. */
+  kept = 0;
 
   constructor(size: number) {
     this.#size = size;
@@ -244,6 +290,18 @@ class DeletionTally {
 
   get result(): DeletionResult {
     const [gone, rejections] = [this.#gone, this.#rejections];
-    return { deleted: this.#size - gone - rejections.length, gone, rejections };
+    return { deleted: this.#size - this.kept - gone - rejections.length, gone, rejections };
   }
+}
+
+/** The messages of a datagram, copied, in groups that are looked at together. */
+function* partsOf(datagram: Buffer): Generator<Buffer[]> {
+  let part: Buffer[] = [];
+  for (const { bytes, start, end } of readMessages(datagram)) {
+    part.push(Buffer.from(bytes.subarray(start, end)));
+    if (part.length < LOOK_LENGTH) continue;
+    yield part;
+    part = [];
+  }
+  if (part.length > 0) yield part;
 }

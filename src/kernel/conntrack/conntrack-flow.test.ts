@@ -65,6 +65,43 @@ test('reads what the kernel sends', () => {
   });
 });
 
+/** An INIT that nobody answered, recorded from kernel 6.18, where `conntrack -L` printed it as CLOSED and UNREPLIED. */
+const recordedInit = Buffer.from(
+  'c4000000000122000300000018150000020000003400018014000180080001000af40909080002000a60000a1c00028005000100840000000600' +
+    '0200960c000006000300005000003400028014000180080001000a60000a080002000af409091c0002800500010084000000060002000050' +
+    '000006000300960c00000800030000000188080008000000000008000c00eed4948108000b00000000030800070000000009200004801c00' +
+    '0380050001000100000008000200000000000800030012345678',
+  'hex',
+);
+
+test('the state of a connection is read, and forgotten with the next flow', () => {
+  const flow = read(recordedInit)!;
+  expect(flow).toMatchObject({ protocol: 132, connectionState: 1, isOpening: true });
+  for (const message of readMessages(recorded)) flow.read(message);
+  expect(flow).toMatchObject({ protocol: 17, connectionState: 0, isOpening: false });
+});
+
+test.each([
+  ['a SYN', 6, 1, 0, true],
+  ['a SYN that was answered', 6, 1, 2, false],
+  ['an established connection', 6, 3, 2, false],
+  ['one that was come upon halfway', 6, 3, 0, false],
+  ['TCP of unknown state', 6, 0, 0, false],
+  ['an INIT', 132, 1, 0, true],
+  ['an INIT, waiting for the cookie', 132, 2, 0, true],
+  ['an INIT that was answered', 132, 2, 2, false],
+  ['an association come upon halfway', 132, 4, 0, false],
+  ['a heartbeat', 132, 8, 0, false],
+  ['UDP', 17, undefined, 0, false],
+] as const)(
+  '%s: protocol %i, state %j, status %i is opening: %s',
+  (_, protocol, connectionState, status, is) => {
+    const state = connectionState === undefined ? {} : { connectionState };
+    const flow = flowBetween('10.0.0.1:1', '10.96.0.1:2', '10.96.0.1:2', protocol, { status, ...state });
+    expect(flow.isOpening).toBe(is);
+  },
+);
+
 test('a second flow through the same view leaves nothing of the first', () => {
   const flow = read(recorded)!;
   const other = flowView({
@@ -91,9 +128,12 @@ test('other families and entries without addresses are passed over', () => {
   expect(read(bare)).toBeUndefined();
 });
 
-test('a message that is cut off anywhere is an error, or at least no flow', () => {
-  for (let length = 21; length < recorded.length; length++) {
-    const frame = Buffer.from(recorded.subarray(0, length));
+test.each([
+  ['UDP', recorded, 40_000],
+  ['SCTP', recordedInit, 38_412],
+])('a message of %s that is cut off anywhere is an error, or at least no flow', (_, whole, clientPort) => {
+  for (let length = 21; length < whole.length; length++) {
+    const frame = Buffer.from(whole.subarray(0, length));
     frame.writeUInt32LE(length, 0);
     let flow: ConntrackFlow | undefined;
     try {
@@ -103,7 +143,7 @@ test('a message that is cut off anywhere is an error, or at least no flow', () =
       continue;
     }
     // A cut between two attributes cannot be seen; what is there must still be whole.
-    if (flow !== undefined) expect(flow.reply.destinationPort).toBe(40_000);
+    if (flow !== undefined) expect(flow.reply.destinationPort).toBe(clientPort);
   }
 });
 

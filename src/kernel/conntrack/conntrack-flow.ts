@@ -14,6 +14,11 @@ import {
   CTA_PROTO_DST_PORT,
   CTA_PROTO_NUM,
   CTA_PROTO_SRC_PORT,
+  CTA_PROTOINFO,
+  CTA_PROTOINFO_SCTP,
+  CTA_PROTOINFO_SCTP_STATE,
+  CTA_PROTOINFO_TCP,
+  CTA_PROTOINFO_TCP_STATE,
   CTA_STATUS,
   CTA_TIMEOUT,
   CTA_TUPLE_IP,
@@ -21,6 +26,12 @@ import {
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
+  IPPROTO_SCTP,
+  IPPROTO_TCP,
+  IPS_SEEN_REPLY,
+  SCTP_CONNTRACK_CLOSED,
+  SCTP_CONNTRACK_COOKIE_WAIT,
+  TCP_CONNTRACK_SYN_SENT,
 } from './conntrack-attributes.ts';
 
 /** One direction of a flow. Addresses are canonical text; ports are 0 for protocols without. */
@@ -111,6 +122,8 @@ export class ConntrackFlow {
   readonly replyDirection = new FlowDirection();
   /** IPS_* bits. */
   status = 0;
+  /** TCP_CONNTRACK_* or SCTP_CONNTRACK_*; 0 for other protocols. */
+  connectionState = 0;
   /** Seconds the entry has left without traffic. */
   timeoutSeconds = 0;
   mark = 0;
@@ -148,6 +161,21 @@ export class ConntrackFlow {
   }
 
   /**
+   * Whether this is a TCP or SCTP connection whose client has sent its SYN or INIT, and that nobody has answered.
+   * False for one that the kernel came upon halfway: there the other direction may take another way.
+   */
+  get isOpening(): boolean {
+    if ((this.status & IPS_SEEN_REPLY) !== 0) return false;
+    const { protocol, connectionState } = this;
+    if (protocol === IPPROTO_TCP) return connectionState === TCP_CONNTRACK_SYN_SENT;
+    // An INIT leaves the association closed; in some kernels, and after other packets, it waits for its cookie.
+    return (
+      protocol === IPPROTO_SCTP &&
+      (connectionState === SCTP_CONNTRACK_CLOSED || connectionState === SCTP_CONNTRACK_COOKIE_WAIT)
+    );
+  }
+
+  /**
    * Points the view at an IPCTNL_MSG_CT_NEW; false for families other than IP and for entries without addresses.
    * Throws AttributeError (NETLINK_ATTRIBUTE_SHORT) when the message is cut off.
    */
@@ -159,6 +187,7 @@ export class ConntrackFlow {
     this.family = familyNumber === AF_INET ? 'IPv4' : 'IPv6';
     this.addressLength = familyNumber === AF_INET ? 4 : 16;
     this.status = 0;
+    this.connectionState = 0;
     this.timeoutSeconds = 0;
     this.mark = 0;
     this.zone = 0;
@@ -190,6 +219,9 @@ export class ConntrackFlow {
       case CTA_STATUS:
         this.status = u32be(bytes, value, length, type);
         break;
+      case CTA_PROTOINFO:
+        this.#readConnectionState(value, at + length);
+        break;
       case CTA_TIMEOUT:
         this.timeoutSeconds = u32be(bytes, value, length, type);
         break;
@@ -203,6 +235,26 @@ export class ConntrackFlow {
         needValue(length, 2, type);
         this.zone = (bytes[value]! << 8) | bytes[value + 1]!;
         break;
+    }
+  }
+
+  #readConnectionState(from: number, end: number): void {
+    const { bytes } = this;
+    for (let at = from; at < end; ) {
+      const length = attributeLength(bytes, at, end);
+      const type = readHostU16(bytes, at + 2) & NLA_TYPE_MASK;
+      const wanted = type === CTA_PROTOINFO_TCP ? CTA_PROTOINFO_TCP_STATE : CTA_PROTOINFO_SCTP_STATE;
+      if (type === CTA_PROTOINFO_TCP || type === CTA_PROTOINFO_SCTP) {
+        for (let inner = at + ATTRIBUTE_HEADER; inner < at + length; ) {
+          const innerLength = attributeLength(bytes, inner, at + length);
+          if ((readHostU16(bytes, inner + 2) & NLA_TYPE_MASK) === wanted) {
+            needValue(innerLength, 1, wanted);
+            this.connectionState = bytes[inner + ATTRIBUTE_HEADER]!;
+          }
+          inner += align4(innerLength);
+        }
+      }
+      at += align4(length);
     }
   }
 

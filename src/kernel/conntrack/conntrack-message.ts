@@ -12,6 +12,11 @@ import {
   CTA_PROTO_DST_PORT,
   CTA_PROTO_NUM,
   CTA_PROTO_SRC_PORT,
+  CTA_PROTOINFO,
+  CTA_PROTOINFO_SCTP,
+  CTA_PROTOINFO_SCTP_STATE,
+  CTA_PROTOINFO_TCP,
+  CTA_PROTOINFO_TCP_STATE,
   CTA_STATUS,
   CTA_STATUS_MASK,
   CTA_TIMEOUT,
@@ -20,6 +25,7 @@ import {
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
+  IPPROTO_TCP,
 } from './conntrack-attributes.ts';
 import type { FlowTuple } from './conntrack-flow.ts';
 
@@ -39,6 +45,8 @@ export interface NewFlow {
   readonly timeoutSeconds: number;
   /** IPS_* bits; the kernel adds IPS_CONFIRMED and refuses the NAT bits. */
   readonly status?: number;
+  /** TCP_CONNTRACK_* or SCTP_CONNTRACK_*; the kernel itself wants verification tags with the latter. */
+  readonly connectionState?: number;
   readonly mark?: number;
   readonly zone?: number;
 }
@@ -93,6 +101,14 @@ export function encodeNewFlow(writer: AttributeWriter, flow: NewFlow): void {
   encodeTuple(writer, CTA_TUPLE_REPLY, flow.reply);
   writer.addU32be(CTA_TIMEOUT, flow.timeoutSeconds);
   if (flow.status !== undefined) writer.addU32be(CTA_STATUS, flow.status);
+  if (flow.connectionState !== undefined) {
+    const isTcp = flow.original.protocol === IPPROTO_TCP;
+    const info = writer.beginNested(CTA_PROTOINFO, 'protoinfo');
+    const inner = writer.beginNested(isTcp ? CTA_PROTOINFO_TCP : CTA_PROTOINFO_SCTP, 'state');
+    writer.addU8(isTcp ? CTA_PROTOINFO_TCP_STATE : CTA_PROTOINFO_SCTP_STATE, flow.connectionState);
+    writer.endNested(inner);
+    writer.endNested(info);
+  }
   if (flow.mark !== undefined) writer.addU32be(CTA_MARK, flow.mark);
   if (flow.zone !== undefined) writer.addU16be(CTA_ZONE, flow.zone);
 }

@@ -24,6 +24,7 @@ export function flowBetween(
   destination: string,
   replySource: string,
   protocol = 17,
+  more: Pick<NewFlow, 'connectionState' | 'status'> = {},
 ): ConntrackFlow {
   const [source, sourcePort] = split(client);
   const [to, toPort] = split(destination);
@@ -31,6 +32,7 @@ export function flowBetween(
   return flowView({
     original: { protocol, source, sourcePort, destination: to, destinationPort: toPort },
     reply: { protocol, source: from, sourcePort: fromPort, destination: source, destinationPort: sourcePort },
+    ...more,
   });
 }
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { flowBetween } from '../../kernel/conntrack/testing/flow-view.ts';
 import type { Endpoint } from '../../model/endpoint.ts';
 import type { Protocol, ServicePort } from '../../model/service-port.ts';
-import type { Frontend, ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
+import type { Frontend, PlanDiff, ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
 import { settings } from '../../plan/testing/settings.ts';
-import { mayHaveStaleFlows, udpFrontendsOf } from './udp-frontends-of.ts';
+import { flowFrontendsOf, mayHaveStaleFlows } from './flow-frontends-of.ts';
 
 const CLIENT = '10.0.0.9:1234';
 
@@ -66,7 +66,10 @@ function planOf(ports: readonly ServicePortPlan[], fields = {}): ProxyPlan {
   return { settings: settings(fields), servicePorts: new Map(ports.map((port) => [port.key, port])) };
 }
 
-describe('udpFrontendsOf', () => {
+const udpFrontendsOf = (plan: ProxyPlan, changes: PlanDiff = []) =>
+  flowFrontendsOf(plan, 'datagrams', { changes, localAddresses: ['192.0.2.1'] });
+
+describe('datagrams', () => {
   test('takes the UDP ports and the endpoints that serve', () => {
     const plan = planOf([
       planned([endpoint('10.244.0.1'), endpoint('10.244.0.2', false)], [CLUSTER_IP, NODE_PORT]),
@@ -109,6 +112,13 @@ describe('mayHaveStaleFlows', () => {
   test.each([
     ['nothing', [], false],
     ['a new Service', [{ before: undefined, after: one }], true],
+    ['a new Service without endpoints', [{ before: undefined, after: planned([]) }], false],
+    ['the first endpoint', [{ before: planned([]), after: one }], true],
+    [
+      'an endpoint more',
+      [{ before: one, after: planned([endpoint('10.244.0.1'), endpoint('10.244.0.2')]) }],
+      false,
+    ],
     ['a Service that is gone', [{ before: one, after: undefined }], true],
     ['the same endpoints and frontends', [{ before: one, after: planned([endpoint('10.244.0.1')]) }], false],
     [
@@ -123,8 +133,57 @@ describe('mayHaveStaleFlows', () => {
       true,
     ],
     ['another frontend', [{ before: one, after: planned([endpoint('10.244.0.1')], [NODE_PORT]) }], true],
-    ['TCP', [{ before: planned([], [CLUSTER_IP], 'TCP'), after: undefined }], false],
+    ['TCP', [{ before: planned([endpoint('10.244.0.1')], [CLUSTER_IP], 'TCP'), after: undefined }], false],
   ])('%s: %s', (_name, changes, expected) => {
-    expect(mayHaveStaleFlows(changes)).toBe(expected);
+    expect(mayHaveStaleFlows(changes, 'datagrams')).toBe(expected);
   });
+
+  test.each(['TCP', 'SCTP'] as const)('%s', (protocol) => {
+    const port = planned([endpoint('10.244.0.1')], [CLUSTER_IP], protocol);
+    expect(mayHaveStaleFlows([{ before: port, after: undefined }], 'connections')).toBe(true);
+    expect(mayHaveStaleFlows([{ before: port, after: port }], 'connections')).toBe(false);
+    expect(mayHaveStaleFlows([{ before: one, after: undefined }], 'connections')).toBe(false);
+  });
+});
+
+describe('connections', () => {
+  const OPENING = { connectionState: 1 };
+  const tcp = (ip: string, endpoints: readonly Endpoint[]): ServicePortPlan => {
+    const port = planned(endpoints, [{ kind: 'ClusterIP', ip, port: 53 }], 'TCP');
+    return { ...port, key: `ns/${ip}:p/TCP` };
+  };
+  const untranslated = (ip: string) => flowBetween(CLIENT, `${ip}:53`, `${ip}:53`, 6, OPENING);
+  const frontendsAfter = (plan: ProxyPlan, changes: PlanDiff) =>
+    flowFrontendsOf(plan, 'connections', { changes, localAddresses: [] });
+
+  test('are looked for at the ServicePorts that changed, as the plan has them now', () => {
+    const changed = tcp('172.30.1.1', [endpoint('10.244.0.1')]);
+    const now = tcp('172.30.1.1', [endpoint('10.244.0.2')]);
+    const plan = planOf([
+      now,
+      tcp('172.30.1.2', [endpoint('10.244.0.3')]),
+      planned([endpoint('10.244.0.4')]),
+    ]);
+    const frontends = frontendsAfter(plan, [{ before: undefined, after: changed }]);
+    expect(frontends.size).toBe(1);
+    expect(frontends.isStale(untranslated('172.30.1.1'))).toBe(true);
+    expect(frontends.isStale(untranslated('172.30.1.2'))).toBe(false);
+    const to = (ip: string) => flowBetween(CLIENT, '172.30.1.1:53', `${ip}:9090`, 6, OPENING);
+    expect(frontends.isStale(to('10.244.0.1'))).toBe(true);
+    expect(frontends.isStale(to('10.244.0.2'))).toBe(false);
+  });
+
+  test('a Service that is gone counts as removed', () => {
+    const before = tcp('172.30.1.1', [endpoint('10.244.0.1')]);
+    const frontends = frontendsAfter(planOf([]), [{ before, after: undefined }]);
+    expect(frontends.isStale(untranslated('172.30.1.1'))).toBe(false);
+    expect(frontends.isStale(flowBetween(CLIENT, '172.30.1.1:53', '10.244.0.1:9090', 6, OPENING))).toBe(true);
+  });
+});
+
+test('pods that are published although they are not ready may have flows', () => {
+  const unready = { ...endpoint('10.244.0.1', false), isReady: true };
+  const frontends = udpFrontendsOf(planOf([planned([unready])]));
+  expect(frontends.isStale(flowBetween(CLIENT, '172.30.1.1:53', '10.244.0.1:9090'))).toBe(false);
+  expect(frontends.isStale(flowBetween(CLIENT, '172.30.1.1:53', '172.30.1.1:53'))).toBe(true);
 });
