@@ -62,6 +62,21 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 );
 
+test('SIGUSR1 opens no debugger on the node', async () => {
+  await bed.api.apply(...shop());
+  const proxy = bed.start('nftables');
+  await bed.synced(proxy);
+  const listening = async () =>
+    (await bed.run(['ss', '-ltnpH'])).split('\n').filter((line) => line.includes(`pid=${proxy.pid},`));
+  expect(await listening()).toHaveLength(2);
+  process.kill(proxy.pid, 'SIGUSR1');
+  await bed.api.apply(service('later', '10.96.0.70'), slice('later', ['10.244.1.2']));
+  await bed.answersSoon(proxy, '10.96.0.70:80');
+  await delay(1000);
+  expect(await listening()).toHaveLength(2);
+  expect(proxy.log).not.toContain('Debugger');
+});
+
 test('nothing is written before Services and slices are known; a node that serves goes on serving', async () => {
   await bed.api.apply(...shop());
   const first = bed.start('nftables');
