@@ -12,16 +12,10 @@ import {
   RTNLGRP_IPV4_IFADDR,
   RTNLGRP_IPV6_IFADDR,
 } from './address-message.ts';
-import { decodeLink, RTM_DELLINK, RTM_NEWLINK, RTNLGRP_LINK } from './link-message.ts';
 import { RouteConnection } from './route-connection.ts';
 
 /** How long to wait before a failed listing is tried again, milliseconds. */
 const RETRY_DELAY = 1000;
-
-/** An address of this node with the name of its interface; the name is '' while the kernel has not told it. */
-export interface NodeAddress extends InterfaceAddress {
-  readonly interfaceName: string;
-}
 
 export interface AddressMonitorOptions {
   readonly logger: Logger;
@@ -36,17 +30,15 @@ export interface AddressMonitorOptions {
  * one, so that thousands of addresses that come and go cost no more than their events; after lost events it lists
  * them again.
  *
- * `onChange` runs at most once per burst of events, and only if the set of addresses (or an address's interface) has
- * become another one.
+ * `onChange` runs at most once per burst of events, and only if the set of addresses has become another one. The same
+ * address on another interface, or with another prefix, counts as another one.
  */
 export class AddressMonitor {
   readonly #options: AddressMonitorOptions;
   readonly #addresses = new Map<string, InterfaceAddress>();
-  readonly #names = new Map<number, string>();
   readonly #listeners = new Set<() => void>();
   /** Keys touched since the listeners were last told, with whether they were there then. */
   readonly #touched = new Map<string, boolean>();
-  #renamed = false;
   #connection: RouteConnection | undefined;
   #socket: NetlinkSocket | undefined;
   #retry: Timer | undefined;
@@ -77,14 +69,6 @@ export class AddressMonitor {
     return [...found];
   }
 
-  /** Every address with its interface. */
-  list(): NodeAddress[] {
-    return [...this.#addresses.values()].map((address) => ({
-      ...address,
-      interfaceName: this.#names.get(address.interfaceIndex) ?? '',
-    }));
-  }
-
   /** Registers a callback; the returned function takes it back. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
@@ -104,7 +88,7 @@ export class AddressMonitor {
     const socket = openEventSocket();
     this.#socket = socket;
     // Subscribed before listing: a change in between is seen twice rather than never.
-    for (const group of [RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR]) socket.joinGroup(group);
+    for (const group of [RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR]) socket.joinGroup(group);
     watchNetlinkEvents(socket, {
       onMessage: (message) => this.#apply(message),
       onOverrun: () => this.#recover('address events were lost', () => this.#list()),
@@ -147,42 +131,21 @@ export class AddressMonitor {
   }
 
   #apply(message: NetlinkMessage): void {
-    switch (message.type) {
-      case RTM_NEWADDR:
-      case RTM_DELADDR: {
-        const address = decodeAddress(message);
-        if (address === undefined) return;
-        const key = keyOf(address);
-        this.#touch(key);
-        if (message.type === RTM_NEWADDR) this.#addresses.set(key, address);
-        else this.#addresses.delete(key);
-        return;
-      }
-      case RTM_NEWLINK: {
-        const link = decodeLink(message);
-        if (link === undefined) return;
-        const known = this.#names.get(link.index);
-        this.#renamed ||= known !== undefined && known !== link.name;
-        this.#names.set(link.index, link.name);
-        return;
-      }
-      case RTM_DELLINK: {
-        const link = decodeLink(message);
-        if (link !== undefined) this.#names.delete(link.index);
-        return;
-      }
-    }
+    if (message.type !== RTM_NEWADDR && message.type !== RTM_DELADDR) return;
+    const address = decodeAddress(message);
+    if (address === undefined) return;
+    const key = keyOf(address);
+    this.#touch(key);
+    if (message.type === RTM_NEWADDR) this.#addresses.set(key, address);
+    else this.#addresses.delete(key);
   }
 
   #list(): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    const links = connection.listLinks();
     const addresses = connection.listAddresses();
     for (const key of this.#addresses.keys()) this.#touch(key);
     this.#addresses.clear();
-    this.#names.clear();
-    for (const { index, name } of links) this.#names.set(index, name);
     for (const address of addresses) {
       const key = keyOf(address);
       this.#touch(key);
@@ -195,10 +158,9 @@ export class AddressMonitor {
   }
 
   #notify(): void {
-    let changed = this.#renamed;
+    let changed = false;
     for (const [key, was] of this.#touched) changed ||= was !== this.#addresses.has(key);
     this.#touched.clear();
-    this.#renamed = false;
     if (!changed) return;
     for (const listener of this.#listeners) listener();
   }

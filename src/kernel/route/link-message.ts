@@ -7,7 +7,6 @@ import { MESSAGE_HEADER, type NetlinkMessage } from '../netlink/message.ts';
 export const RTM_NEWLINK = 16;
 export const RTM_DELLINK = 17;
 export const RTM_GETLINK = 18;
-export const RTNLGRP_LINK = 1;
 
 // linux/if_link.h, linux/if.h; struct ifinfomsg is family, padding, type (16 bits), index, flags, change mask.
 const IFINFOMSG_LENGTH = 16;
