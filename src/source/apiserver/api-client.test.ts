@@ -137,6 +137,39 @@ describe('TLS', () => {
     expect(await get()).toBe('fine');
   });
 
+  test('tls-server-name may be an address', async () => {
+    await serve(tls('server-1'));
+    write('ca', pem('ca-1.crt'));
+    connect({ 'certificate-authority': 'ca', 'tls-server-name': '127.0.0.1' });
+    expect(await get()).toBe('fine');
+    client.close();
+    connect({ 'certificate-authority': 'ca', 'tls-server-name': '127.0.0.2' });
+    const error = await failure(get());
+    expect((error.cause as NodeJS.ErrnoException).code).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
+  });
+
+  test('a certificate that does not go with its key, as in the middle of a rotation, costs one request', async () => {
+    await serve(tls('server-1'));
+    write('ca', pem('ca-1.crt'));
+    write('cert', pem('client-1.crt'));
+    write('key', pem('client-2.key'));
+    connect({ 'certificate-authority': 'ca' }, { 'client-certificate': 'cert', 'client-key': 'key' });
+    expect((await failure(get())).code).toBe('API_CONNECTION');
+    write('key', pem('client-1.key'));
+    expect(await get()).toBe('fine');
+  });
+
+  test('a kubeconfig that goes over to https', async () => {
+    await serve();
+    connect({ 'insecure-skip-tls-verify': true });
+    expect(await get()).toBe('fine');
+    await server.close();
+    await serve(tls('server-named'));
+    const moved = readFileSync(join(directory, 'config'), 'utf8').replace(/http:[^"]*/, server.url);
+    write('config', moved);
+    expect(await get()).toBe('fine');
+  });
+
   test('without a CA only the roots of the system count', async () => {
     await serve(tls('server-1'));
     connect();
@@ -398,12 +431,12 @@ describe('proxies', () => {
       connect({ 'proxy-url': address });
       expect(await get()).toBe('by proxy');
       client.close();
-      connect({}, {}, { env: { HTTP_PROXY: address } });
+      connect({ server: 'http://api.test:8080' }, {}, { env: { HTTP_PROXY: address } });
       expect(await get()).toBe('by proxy');
       client.close();
-      connect({}, {}, { env: { HTTP_PROXY: address, NO_PROXY: '127.0.0.1' } });
+      connect({}, {}, { env: { HTTP_PROXY: address } });
       expect(await get()).toBe('fine');
-      expect(seen).toEqual([`${server.url}/version`, `${server.url}/version`]);
+      expect(seen).toEqual([`${server.url}/version`, 'http://api.test:8080/version']);
     } finally {
       client.close();
       proxy.close();
@@ -434,6 +467,33 @@ describe('proxies', () => {
     } finally {
       client.close();
       proxy.close();
+    }
+  });
+
+  test('a proxy that takes the connection and opens no tunnel', async () => {
+    await serve(tls('server-1'));
+    let tunnels = 0;
+    const silent = net.createServer((socket) => {
+      tunnels++;
+      socket.on('error', () => {}).resume();
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    try {
+      const proxyUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+      connect({ 'proxy-url': proxyUrl }, {}, { speed: 200 });
+      expect((await failure(get())).code).toBe('API_SILENT');
+      client.close();
+      connect({ 'proxy-url': proxyUrl }, {}, { speed: 1 });
+      const controller = new AbortController();
+      signal = controller.signal;
+      const pending = failure(get());
+      await waitUntil(() => tunnels === 2, 'the second connection');
+      controller.abort();
+      expect((await pending).code).toBe('API_CONNECTION');
+      expect((await failure(get())).code).toBe('API_CONNECTION');
+    } finally {
+      client.close();
+      silent.close();
     }
   });
 });

@@ -11,7 +11,7 @@ import type { Status } from '../../kube/status.ts';
 import { ApiError } from './api-error.ts';
 import { ApiResponse } from './api-response.ts';
 import type { CredentialProvider, Credentials } from './credentials.ts';
-import { type HttpRequest, HttpTransport } from './http-transport.ts';
+import { type HttpRequest, HttpTransport, type KeepAlive } from './http-transport.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { sleep } from './sleep.ts';
 
@@ -23,6 +23,7 @@ export interface ApiClientOptions {
   readonly burst: number;
   /** How long a request waits for the head of its answer, connecting included. */
   readonly answerTimeoutMs?: number;
+  readonly keepAlive?: KeepAlive;
 }
 
 export interface ApiClientDependencies {
@@ -48,7 +49,8 @@ export interface ApiClientObserver {
   retried(request: { readonly method: string; readonly host: string; readonly code: string }): void;
 }
 
-const defaultAnswerTimeoutMs = 60_000;
+/** Also what bounds a request into a dead connection: what is sent and not acknowledged stops the probes of keep-alive. */
+export const defaultAnswerTimeoutMs = 60_000;
 const maxErrorBodyBytes = 64 * 1024;
 
 /** Requests to the API server: rate limit, credentials, time-outs, and error answers turned into ApiError. */
@@ -64,7 +66,7 @@ export class ApiClient {
     this.#userAgent = `fairlead/${options.version} (linux/${arch})`;
     this.#answerTimeoutMs = options.answerTimeoutMs ?? defaultAnswerTimeoutMs;
     this.#limiter = new RateLimiter(options, dependencies.clock);
-    this.#transport = new HttpTransport(dependencies.env);
+    this.#transport = new HttpTransport(dependencies.env, options.keepAlive);
     this.#dependencies = dependencies;
   }
 
