@@ -35,7 +35,7 @@ async function setup(handler: HttpHandler = () => plainText(200, 'fine'), limits
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const connections = (http: GuardedHttpServer, count: number) =>
-  vi.waitFor(() => expect(http.size).toBe(count));
+  vi.waitFor(() => expect(http.size).toBe(count), { timeout: 10_000 });
 const pause = (milliseconds = 20) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test('a client that says nothing, or trickles its headers, is dropped at the deadline', async () => {
@@ -126,7 +126,7 @@ test('above the limit the connection idle longest makes room, so a new client al
   await clients[0]!.send(GET).until((text) => text.split('fine').length === 3);
   for (let i = 0; i < 50; i++) new RawClient(port);
   expect(await rawExchange(port, rawRequest('GET', '/'))).toContain('fine');
-  await vi.waitFor(() => expect(http.size).toBeLessThanOrEqual(3));
+  await vi.waitFor(() => expect(http.size).toBeLessThanOrEqual(3), { timeout: 10_000 });
 });
 
 test('a connection that is being answered is not the first to go', async () => {

@@ -186,7 +186,7 @@ describe('binding', () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(server.address).toBeUndefined();
     await clock.advance(1);
-    await vi.waitFor(() => expect(server.address?.port).toBe(port));
+    await vi.waitFor(() => expect(server.address?.port).toBe(port), { timeout: 10_000 });
     expect(await rawExchange(port, rawRequest('GET', '/livez'), HOST)).toMatch(/^HTTP\/1\.1 200/);
     expect(fatal).toEqual([]);
   });

@@ -150,7 +150,7 @@ describe('a port that cannot be opened', () => {
     await clock.advance(15_000);
     await release(squatter);
     await clock.advance(15_000);
-    await vi.waitFor(() => expect(server.openPorts().get(bad!)).toBe('ns/bad'));
+    await vi.waitFor(() => expect(server.openPorts().get(bad!)).toBe('ns/bad'), { timeout: 10_000 });
     expect(failures).toHaveLength(2);
     expect(await probe(bad!)).toEqual({ status: 200, name: 'bad', count: 5, weight: '5' });
     expect(clock.pending).toBe(1); // the sweep of open connections; no retry

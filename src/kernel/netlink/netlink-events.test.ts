@@ -82,6 +82,6 @@ test('a long queue is taken in turns', async () => {
   for (let i = 0; i < 128; i++) socket.pushEvent(event(20));
   socket.notify();
   expect(log).toHaveLength(64);
-  await vi.waitFor(() => expect(log.at(-1)).toBe('drained'));
+  await vi.waitFor(() => expect(log.at(-1)).toBe('drained'), { timeout: 10_000 });
   expect(log).toHaveLength(129);
 });

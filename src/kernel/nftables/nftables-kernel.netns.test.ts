@@ -153,7 +153,9 @@ describe('events', () => {
       namespace.run('nft', 'delete', 'table', 'ip', TABLE);
       kernel.commit(new Transaction('ip', TABLE).add(table));
       watch.pause(() => kernel.commit(new Transaction('ip', TABLE).add(chain('unseen'))));
-      await vi.waitFor(() => expect(events.filter(({ kind }) => kind === 'generation')).toHaveLength(3));
+      await vi.waitFor(() => expect(events.filter(({ kind }) => kind === 'generation')).toHaveLength(3), {
+        timeout: 20_000,
+      });
       const own = events.filter(({ portId }) => portId === kernel.portId);
       const foreign = events.filter(({ portId }) => portId !== kernel.portId);
       expect(foreign).toContainEqual(
