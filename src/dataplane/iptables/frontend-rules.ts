@@ -9,7 +9,7 @@ import { type FrontendChain, frontendChains } from './top-level-chains.ts';
  */
 export type FrontendRules = Readonly<Record<FrontendChain, string>>;
 
-/** Spec B.1.7, 1 to 5. */
+/** The rules that send a frontend's traffic to the chains of its ServicePort, or refuse it (spec B.1.7, 1 to 5). */
 export function frontendRules(
   plan: ServicePortPlan,
   decisions: ChainDecisions,

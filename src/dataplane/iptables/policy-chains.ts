@@ -38,7 +38,7 @@ export function policyRuleCount(
   return count;
 }
 
-/** Spec B.1.7, 6 to 11. */
+/** The chains that one ServicePort has for itself, as {@link ChainDecisions} say (spec B.1.7, 6 to 11). */
 export function policyChains(
   plan: ServicePortPlan,
   decisions: ChainDecisions,
