@@ -1,6 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,6 +87,13 @@ function saved(namespace: Namespace, backend: IptablesBackend, family: IpFamily 
   return text;
 }
 
+/** All of the input but for the last word, and then an error: the program is killed with half a table in hand. */
+function* withoutEnd(input: Iterable<string>): Generator<string> {
+  const text = [...input].join('');
+  yield text.slice(0, text.lastIndexOf('COMMIT'));
+  throw new Error('the writer died');
+}
+
 function smallCluster(fields: ConstructorParameters<typeof TestCluster>[0] = {}): TestCluster {
   const cluster = new TestCluster({ localhostNodePorts: true, ...fields });
   for (let service = 0; service < 5; service++) {
@@ -137,6 +144,66 @@ describe.each(['nft', 'legacy'] as const)('back-end %s', (backend) => {
       proxier.close();
     }
     expect(saved(two, backend)).toBe(saved(three, backend));
+  });
+
+  test('one window with everything in it, and a write that dies in the middle, end where a new process begins (C98)', async () => {
+    using namespace = Namespace.create('flh-window');
+    const run = inNamespace(namespace);
+    let dies = false;
+    const mortal: RunProgram = (name, args, { input, ...options }) =>
+      input === undefined || !dies
+        ? run(name, args, { ...options, ...(input && { input }) })
+        : run(name, args, { ...options, input: withoutEnd(input) });
+    const cluster = new TestCluster();
+    const create = (n: number, endpoints = ['10.1.0.1', '10.1.0.2*']) => {
+      cluster.service(`ns/svc${n}`, {
+        type: 'NodePort',
+        clusterIP: `10.96.1.${n}`,
+        ports: [{ nodePort: 30_000 + n }],
+      });
+      cluster.slice(`ns/svc${n}`, { '': '80' }, endpoints);
+    };
+    for (let n = 0; n < 50; n++) create(n, n === 1 ? [] : undefined);
+    const iptables = await open(namespace, backend, 'IPv4', mortal);
+    const proxier = proxierOver(iptables);
+    const sync = () => {
+      const { plan, diff } = cluster.update();
+      return proxier.sync(plan, diff);
+    };
+    const fresh = async () => {
+      using other = Namespace.create('flh-anew');
+      const anew = proxierOver(await open(other, backend));
+      await anew.sync(cluster.plan(), undefined);
+      anew.close();
+      return saved(other, backend);
+    };
+    await sync();
+
+    cluster.slice('ns/svc0', { '': '80' }, []);
+    cluster.slice('ns/svc1', { '': '80' }, ['10.1.0.1']);
+    cluster.service('ns/svc2', {
+      type: 'NodePort',
+      clusterIP: '10.96.1.2',
+      externalTrafficPolicy: 'Local',
+      ports: [{ nodePort: 30_002 }],
+    });
+    cluster.deleteService('ns/svc3').deleteSlice('ns/svc3');
+    create(3, ['10.1.0.3']);
+    expect((await sync()).kind).toBe('partial');
+    expect(saved(namespace, backend)).toBe(await fresh());
+
+    dies = true;
+    cluster.deleteService('ns/svc4').deleteSlice('ns/svc4');
+    create(60);
+    await expect(sync()).rejects.toThrow('the writer died');
+    dies = false;
+    cluster.slice('ns/svc5', { '': '80' }, ['10.1.0.5']);
+    expect((await sync()).kind).toBe('full');
+    expect(saved(namespace, backend)).toBe(await fresh());
+    cluster.slice('ns/svc60', { '': '80' }, ['10.1.0.6']);
+    expect((await sync()).kind).toBe('partial');
+    expect(saved(namespace, backend)).toBe(await fresh());
+    proxier.close();
   });
 
   test('goldens are accepted, and a broken one is refused with its line', async () => {
@@ -318,6 +385,124 @@ describe('the xtables lock, held by somebody else', () => {
     proxier.close();
     expect(report.setAside.size).toBe(0);
     expect(saved(namespace, 'legacy')).toContain('--to-destination 10.0.0.5:8080');
+  });
+});
+
+describe('how others fare at the xtables lock', () => {
+  let directory: string;
+  let lockFile: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'fairlead-turns-'));
+    lockFile = join(directory, 'xtables.lock');
+    writeFileSync(lockFile, '');
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  const isFree = () => spawnSync('flock', ['--nonblock', lockFile, 'true']).status === 0;
+  const withLock = (namespace: Namespace) =>
+    processRunner(['ip', 'netns', 'exec', namespace.name], { XTABLES_LOCKFILE: lockFile });
+
+  const thousand = () => {
+    const cluster = new TestCluster();
+    for (let n = 0; n < 1000; n++) {
+      const low = `${n >> 8}.${n & 255}`;
+      cluster.service(`ns/svc${n}`, { clusterIP: `10.96.${low}` });
+      cluster.slice(`ns/svc${n}`, { '': '80' }, [`10.1.${low}`, `10.2.${low}`, `10.3.${low}`]);
+    }
+    return cluster;
+  };
+
+  test('between two programs of ours nobody holds it, whatever there is to think about', async () => {
+    using namespace = Namespace.create('flh-free');
+    const run = withLock(namespace);
+    const held: string[] = [];
+    let runs = 0;
+    const watched: RunProgram = async (name, args, options) => {
+      runs++;
+      if (!isFree()) held.push(`before ${name} ${args.join(' ')}`);
+      const result = await run(name, args, options);
+      if (!isFree()) held.push(`after ${name} ${args.join(' ')}`);
+      return result;
+    };
+    const proxier = proxierOver(await open(namespace, 'legacy', 'IPv4', watched));
+    const cluster = thousand();
+    await proxier.sync(cluster.plan(), undefined);
+    for (let change = 0; change < 3; change++) {
+      cluster.slice(`ns/svc${change}`, { '': '80' }, ['10.9.9.9']);
+      const { plan, diff } = cluster.update();
+      expect((await proxier.sync(plan, diff)).kind).toBe('partial');
+    }
+    proxier.close();
+    expect(runs).toBeGreaterThan(5);
+    expect(held).toEqual([]);
+  });
+
+  test('a tool that waits for it gets it after a restore or two, while thousands of rules are written without end', async () => {
+    using namespace = Namespace.create('flh-turns');
+    const run = withLock(namespace);
+    let started = 0;
+    let ended = 0;
+    const counted: RunProgram = async (name, args, options) => {
+      const isRestore = args.includes('--noflush');
+      if (isRestore) started++;
+      const result = await run(name, args, options);
+      if (isRestore) ended++;
+      return result;
+    };
+    const proxier = proxierOver(await open(namespace, 'legacy', 'IPv4', counted));
+    const cluster = thousand();
+    await proxier.sync(cluster.plan(), undefined);
+    const before = ended;
+    let writing = true;
+    const waits: number[] = [];
+    const tool = async () => {
+      while (writing) {
+        const startedBefore = started;
+        const args = ['-w', '100', '-t', 'nat', '-S', 'POSTROUTING'];
+        const { exitStatus, stderr } = await run('iptables-legacy', args, { timeout: 110_000 });
+        expect(exitStatus, stderr).toBe(0);
+        // Of ours that began since then, so many are over.
+        waits.push(ended - startedBefore);
+      }
+    };
+    const done = tool();
+    // Each looks at the jumps, which takes the lock as well, and writes all.
+    for (let sync = 0; sync < 8; sync++) await proxier.sync(cluster.plan(), undefined);
+    writing = false;
+    await done;
+    proxier.close();
+    expect(ended - before).toBe(16);
+    expect(waits.length).toBeGreaterThan(3);
+    expect(Math.max(...waits)).toBeLessThan(5);
+  });
+
+  test('held by somebody for 4 s of every 5 s, no change is skipped (C99)', async () => {
+    using namespace = Namespace.create('flh-hog');
+    const proxier = proxierOver(await open(namespace, 'legacy', 'IPv4', withLock(namespace)));
+    const cluster = smallCluster();
+    await proxier.sync(cluster.plan(), undefined);
+    const hog = spawn('sh', [
+      '-c',
+      'while :; do flock --close "$0" sh -c "echo; sleep 4"; sleep 1; done',
+      lockFile,
+    ]);
+    await once(hog.stdout, 'data');
+    try {
+      for (let change = 1; change <= 3; change++) {
+        await vi.waitFor(() => expect(isFree()).toBe(false), { timeout: 20_000 });
+        applyChange(cluster, { service: 0, what: { kind: 'slice', endpoints: [change], here: 0 } });
+        const { plan, diff } = cluster.update();
+        // The bound is 5 s. Under load a turn may be missed; the sync loop then writes everything.
+        await proxier.sync(plan, diff).catch((error) => {
+          expect(error).toMatchObject({ detail: { code: 'IPTABLES_LOCK_HELD' } });
+          return proxier.sync(plan, undefined);
+        });
+        expect(saved(namespace, 'legacy')).toContain(`--to-destination 10.0.0.${change}:8080`);
+      }
+    } finally {
+      hog.kill('SIGKILL');
+    }
+    proxier.close();
   });
 });
 
