@@ -48,7 +48,7 @@ export function ruleContext(settings: PlanSettings, parts: RuleContextParts): Ru
   };
 }
 
-/** Spec A.6.1. */
+/** The match for packets of pods on this node, and its negation, where they can be told (spec A.6.1). */
 function localTrafficMatch(detector: LocalTrafficDetector): RuleContext['localTraffic'] {
   switch (detector.kind) {
     case 'cidr':
