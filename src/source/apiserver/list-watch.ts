@@ -50,13 +50,14 @@ export class ListWatch<T extends KubeObject> {
   }
 
   /**
-   * A watch until its orderly end. `silenceMs` is asked again and again how long nothing may arrive. What `handler`
-   * throws ends the watch and is passed on.
+   * A watch until its orderly end. `opened` is called when the server has granted it; `silenceMs` is asked again and
+   * again how long nothing may arrive. What `handler` throws ends the watch and is passed on.
    */
   async watch(
     accept: Accept,
     parameters: ListParameters,
     handler: WatchHandler<T>,
+    opened: () => void,
     silenceMs: () => number,
     signal: AbortSignal,
   ): Promise<void> {
@@ -65,6 +66,7 @@ export class ListWatch<T extends KubeObject> {
     const response = await this.#client.request({ method: 'GET', path, headers }, signal);
     try {
       this.#contact();
+      opened();
       const decoder = watchDecoderFor(
         response.contentType,
         this.resource.decoder,

@@ -10,6 +10,8 @@ export interface Attempt {
   /** The server may lack the resource. */
   readonly isOptional: boolean;
   readonly asksForJson: boolean;
+  /** A watch was open that had brought no bookmark: a server on which nothing has happened since its start sends none. */
+  readonly maybeIdle: boolean;
 }
 
 /** How it goes on. */
@@ -63,6 +65,7 @@ export function recoveryFor(error: unknown, attempt: Attempt): Recovery {
         ...defaults,
         next: 'verify',
         withoutWatchList: attempt.usesWatchList,
+        isNormal: attempt.maybeIdle,
         message: 'The API server has gone silent',
       };
     case 'API_WATCH_ENDED_EARLY':

@@ -207,11 +207,32 @@ describe('failures', () => {
     rig.start({ silenceMs: 2000 }, 20); // 100 ms
     await rig.requests(2);
     const closed = new Promise((resolve) => opened().response.on('close', resolve));
+    opened().bookmark(10);
     await rig.calls(2);
     await closed;
     expect(rig.sink.calls).toEqual(['synced', 'set ns/a@11']);
     expect(query(rig.server.requests[2])).toMatchObject({ resourceVersionMatch: 'NotOlderThan' });
     expect(rig.warnings).toContain('The API server has gone silent');
+  });
+
+  test('silence without any bookmark before it may be a server on which nothing happens: no warning, no longer delays', async () => {
+    const page = list([], { resourceVersion: '10' });
+    rig.listThenWatch(10, [], watch(), page, watch(), page, watch(), page, watch());
+    rig.start({ silenceMs: 20_000 }, 200); // 100 ms
+    await rig.requests(8);
+    expect(rig.warnings).toEqual([]);
+    expect(rig.clock.delays.filter((delay) => delay === 800)).toHaveLength(3);
+    expect(rig.clock.delays.filter((delay) => [1600, 3200, 6400].includes(delay))).toEqual([]);
+  });
+
+  test('a load balancer that cuts idle watches does not make us wait longer each time', async () => {
+    const page = list([], { resourceVersion: '10' });
+    const idle = watch((opened) => setTimeout(() => opened.cut(), 100)); // 20 s
+    rig.listThenWatch(10, [], idle, page, idle, page, idle, page, watch());
+    rig.start({}, 200);
+    await rig.requests(8);
+    expect(rig.clock.delays.filter((delay) => delay === 800)).toHaveLength(3);
+    expect(rig.clock.delays.filter((delay) => [1600, 3200, 6400].includes(delay))).toEqual([]);
   });
 
   test('a server that never answers is given up', async () => {

@@ -35,12 +35,19 @@ export interface ReflectorDependencies<T extends KubeObject> {
   readonly random: () => number;
 }
 
+/**
+ * Room for a lost bookmark and a late one. A connection that is dead is found out sooner, by TCP keep-alive; this is for
+ * a server, or something before it, that keeps the connection and has stopped working.
+ */
+const defaultSilenceMs = 130_000;
 /** The server ends a watch after a time between this and twice this, so that watches do not all end at once. */
 const watchSeconds = 300;
 /** A server that takes WatchList sends the initial events without pause; one that ignores it never ends them. */
 const initialSilenceMs = 10_000;
 /** A watch that ends sooner, without an event, counts as a failure. */
 const shortWatchMs = 1000;
+/** A watch that was open for so long has ended the trouble before it, whether or not anything happened in it. */
+const steadyWatchMs = 10_000;
 
 /**
  * Keeps a sink in step with one resource of the API: everything once, then each change, for as long as `run` runs.
@@ -71,6 +78,8 @@ export class Reflector<T extends KubeObject> {
   /** Versions of before may come again with other content: the server's history went back. */
   #historyReset = false;
   #isFailing = false;
+  /** A watch is open that has brought no bookmark yet. */
+  #maybeIdle = false;
 
   constructor(options: ReflectorOptions, dependencies: ReflectorDependencies<T>) {
     const { listWatch, sink, clock, logger, random } = dependencies;
@@ -82,7 +91,7 @@ export class Reflector<T extends KubeObject> {
     this.#accept = options.accept;
     this.#useWatchList = options.useWatchList ?? true;
     this.#pageSize = options.pageSize ?? 500;
-    this.#silenceMs = options.silenceMs ?? 180_000;
+    this.#silenceMs = options.silenceMs ?? defaultSilenceMs;
     this.#backoff = new Backoff(options.minBackoffMs ?? 800, options.maxBackoffMs ?? 30_000, random);
   }
 
@@ -187,7 +196,20 @@ export class Reflector<T extends KubeObject> {
       events++;
       this.#apply(event);
     };
-    await this.#listWatch.watch(this.#accept, { ...parameters, timeoutSeconds }, onEvent, silenceMs, signal);
+    const query = { ...parameters, timeoutSeconds };
+    let openedAt: number | undefined;
+    const opened = () => {
+      openedAt = this.#clock.monotonic();
+      this.#maybeIdle = true;
+    };
+    try {
+      await this.#listWatch.watch(this.#accept, query, onEvent, opened, silenceMs, signal);
+    } catch (error) {
+      // Not the trouble of before going on: a load balancer, say, that cuts what is idle.
+      if (openedAt !== undefined && this.#clock.monotonic() - openedAt >= steadyWatchMs)
+        this.#backoff.reset();
+      throw error;
+    }
     const lasted = this.#clock.monotonic() - start;
     const { path } = this.#listWatch.resource;
     if (this.#next === 'list' || (events === 0 && lasted < shortWatchMs)) {
@@ -211,8 +233,12 @@ export class Reflector<T extends KubeObject> {
         this.#known.delete(event.object);
         break;
       case 'BOOKMARK':
-        if (this.#next === 'list' && event.initialEventsEnd) this.#everythingListed(event.resourceVersion);
-        else this.#advance(event.resourceVersion);
+        if (this.#next === 'list' && event.initialEventsEnd) {
+          this.#everythingListed(event.resourceVersion);
+        } else {
+          this.#maybeIdle = false;
+          this.#advance(event.resourceVersion);
+        }
         break;
       case 'BAD':
         this.#advance(event.bad.resourceVersion);
@@ -265,7 +291,9 @@ export class Reflector<T extends KubeObject> {
       usesWatchList: wasListing && this.#useWatchList,
       isOptional: this.#listWatch.resource.isOptional,
       asksForJson: this.#accept === jsonType,
+      maybeIdle: this.#maybeIdle && !wasListing,
     });
+    this.#maybeIdle = false;
     if (recovery.absent) this.#known.markSynced();
     if (recovery.useJson) this.#accept = jsonType;
     if (recovery.withoutWatchList) this.#useWatchList = false;
