@@ -15,7 +15,7 @@ const host = vi.hoisted(() => ({
   installed: new Set<string>(),
   withoutNat: new Set<string>(),
   withNftNat: new Set<string>(),
-  opened: [] as { dump(): string }[],
+  opened: [] as FakeIptables[],
   tcpBeLiberal: '0',
 }));
 
@@ -120,6 +120,27 @@ test('liberal tracking counts although it is set after the mode is opened (C103)
   host.tcpBeLiberal = '1';
   await proxiers.get('IPv4')!.sync(new TestCluster().plan(), undefined);
   expect(host.opened[0]!.dump()).not.toContain('INVALID');
+});
+
+test('refused writes are counted, also where the sync sets the fault aside and goes on', async () => {
+  const { proxiers, metrics } = await open(['IPv4']);
+  const proxier = proxiers.get('IPv4')!;
+  const labels = { ip_family: 'IPv4' } as const;
+  const counts = () => [
+    metrics.iptablesRestoreFailures.with(labels).value,
+    metrics.iptablesPartialRestoreFailures.with(labels).value,
+  ];
+  const cluster = new TestCluster().service('ns/a', {}).slice('ns/a', { '': '80' }, ['10.0.0.1']);
+  await proxier.sync(cluster.plan(), undefined);
+  expect(counts()).toEqual([0, 0]);
+  const iptables = host.opened[0]!;
+  iptables.refuse = ({ text }) => (text.includes('10.9.9.9') ? 'reading' : 'no');
+  const { plan, diff } = cluster.slice('ns/a', { '': '80' }, ['10.9.9.9']).update();
+  await proxier.sync(plan, diff);
+  expect(counts()).toEqual([1, 1]);
+  iptables.refuse = ({ text }) => (text.includes('MASQUERADE') ? 'reading' : 'no');
+  await expect(proxier.sync(plan, undefined)).rejects.toThrow('bad argument');
+  expect(counts()).toEqual([2, 1]);
 });
 
 test('after one change the gauges tell all rules that are ours, and apart from them what was written (C125)', async () => {

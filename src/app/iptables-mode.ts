@@ -147,11 +147,19 @@ function readsOn(sysctls: Sysctls, path: string): boolean {
   }
 }
 
-/** Adds the rule counts of each sync to the metrics. */
+/** Adds the rule counts of each sync to the metrics, and what failed of it, also where the sync got over that. */
 function measured(proxier: IptablesProxier, family: IpFamily, metrics: ProxyMetrics): Proxier {
+  const labels = { ip_family: family };
+  let counted = proxier.failures;
+  const countFailures = () => {
+    const { restores, partialSyncs } = proxier.failures;
+    metrics.iptablesRestoreFailures.inc(labels, restores - counted.restores);
+    metrics.iptablesPartialRestoreFailures.inc(labels, partialSyncs - counted.partialSyncs);
+    counted = { restores, partialSyncs };
+  };
   return {
     async sync(plan, diff) {
-      const report: IptablesSyncReport = await proxier.sync(plan, diff);
+      const report: IptablesSyncReport = await proxier.sync(plan, diff).finally(countFailures);
       for (const table of ['filter', 'nat'] as const) {
         const { total, last } = report.rules[table];
         metrics.iptablesRulesTotal.set({ table, ip_family: family }, total);

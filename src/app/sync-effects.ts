@@ -113,8 +113,6 @@ export class SyncEffects implements SyncObserver {
     const labels = { ip_family: family };
     this.#measure(family, full, milliseconds);
     this.#metrics.nftablesSyncFailures.inc(labels);
-    this.#metrics.iptablesRestoreFailures.inc(labels);
-    if (!full) this.#metrics.iptablesPartialRestoreFailures.inc(labels);
     this.#logger.error('Sync failed', error, { ipFamily: family, full });
   }
 
