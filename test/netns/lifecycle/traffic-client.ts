@@ -14,13 +14,19 @@ export class TrafficClient {
   }
 
   /** Starts the flows and resolves when each has been answered. `namespace` is the full name. */
-  static async start(namespace: string, flows: Readonly<Record<string, FlowSpec>>): Promise<TrafficClient> {
+  static async start(
+    namespace: string,
+    flows: Readonly<Record<string, FlowSpec>>,
+    timeoutMilliseconds = 10_000,
+  ): Promise<TrafficClient> {
     const child = LineProcess.start(namespace, new URL('./traffic-child.ts', import.meta.url));
     const client = new TrafficClient(child, Object.keys(flows));
     try {
       await client.#send({ op: 'start', flows: Object.values(flows) });
-      await waitUntil('all flows are answered', async () =>
-        ((await client.#send({ op: 'answered' })) as number[]).every((count) => count > 0),
+      await waitUntil(
+        'all flows are answered',
+        async () => ((await client.#send({ op: 'answered' })) as number[]).every((count) => count > 0),
+        timeoutMilliseconds,
       );
       return client;
     } catch (error) {

@@ -6,12 +6,15 @@ import { systemErrorCode } from '../testbed/classify-failure.ts';
 export interface FlowSpec {
   /**
    * `connect`: a new TCP connection each time, one line there and back; `hold`: lines on one TCP connection;
-   * `datagrams`: UDP from one source port.
+   * `datagrams`: UDP from one source port; `retry`: as `connect`, from one source port, given up when the next one is
+   * due: it fails as long as it takes.
    */
-  readonly kind: 'connect' | 'hold' | 'datagrams';
+  readonly kind: 'connect' | 'hold' | 'datagrams' | 'retry';
   readonly host: string;
   readonly port: number;
   readonly everyMilliseconds: number;
+  /** Source port of `retry`. */
+  readonly localPort?: number;
 }
 
 /** What came of a flow. */
@@ -37,8 +40,7 @@ export class Traffic {
     const start = performance.now();
     this.#flows = specs.map((spec) => {
       const parts = { spec, start, lag: this.#lag };
-      if (spec.kind === 'connect') return new ConnectFlow(parts);
-      return spec.kind === 'hold' ? new HeldFlow(parts) : new DatagramFlow(parts);
+      return new FLOWS[spec.kind](parts);
     });
     for (const flow of this.#flows) flow.begin();
   }
@@ -223,6 +225,33 @@ class DatagramFlow extends Flow {
     this.#socket?.close();
   }
 }
+
+class RetryFlow extends Flow {
+  #socket: Socket | undefined;
+
+  protected open(): void {}
+
+  protected tick(): void {
+    this.#socket?.resetAndDestroy();
+    this.noteSent();
+    const { host, port, localPort } = this.spec;
+    const socket = connect({ host, port, localPort: localPort!, noDelay: true });
+    this.#socket = socket;
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      if (text.endsWith('\n')) this.noteAnswer(text);
+    });
+    socket.on('error', (error) => this.noteFailure(systemErrorCode(error) ?? String(error)));
+    socket.write('hello\n');
+  }
+
+  protected async drained(): Promise<void> {
+    this.#socket?.resetAndDestroy();
+  }
+}
+
+const FLOWS = { connect: ConnectFlow, hold: HeldFlow, datagrams: DatagramFlow, retry: RetryFlow } as const;
 
 /** How long this process itself was not scheduled: no statement about the network. */
 class EventLoopLag {
