@@ -26,4 +26,6 @@ export interface SyncReport {
   readonly operations: number;
   /** Set when something else had changed our objects since the last sync, and what. */
   readonly repaired?: string;
+  /** A full sync takes long, and is not needed for what others change: none should be done for the hour alone. */
+  readonly skipHourlyFullSync?: boolean;
 }

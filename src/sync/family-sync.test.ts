@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../base/testing/fake-clock.ts';
-import type { Proxier } from '../dataplane/proxier.ts';
+import type { Proxier, SyncReport } from '../dataplane/proxier.ts';
 import { endpoint, service, slice } from '../model/testing/objects.ts';
 import { settings } from '../plan/testing/settings.ts';
 import { FamilySync } from './family-sync.ts';
@@ -13,11 +13,12 @@ function setup() {
   const completed: CompletedSync[] = [];
   const failures: boolean[] = [];
   const outcomes: ('fail' | 'ok')[] = [];
+  const report: SyncReport = { operations: 1 };
   const proxier: Proxier = {
     async sync(_plan, diff) {
       syncs.push({ full: diff === undefined, touched: diff?.length ?? -1 });
       if (outcomes.shift() === 'fail') throw new Error('wanted');
-      return { operations: 1 };
+      return report;
     },
     async cleanup() {},
     close() {},
@@ -42,7 +43,7 @@ function setup() {
   );
   const stop = new AbortController();
   void sync.start(stop.signal);
-  return { clock, sync, syncs, completed, failures, outcomes };
+  return { clock, sync, syncs, completed, failures, outcomes, report };
 }
 
 async function started() {
@@ -125,6 +126,14 @@ test('everything is looked at again after an hour', async () => {
   const { clock, syncs } = await started();
   await clock.advance(3_600_000);
   expect(syncs).toEqual([{ full: true, touched: -1 }]);
+});
+
+test('not after an hour where the proxier says that it need not', async () => {
+  const { clock, sync, syncs, report } = await started();
+  Object.assign(report, { skipHourlyFullSync: true });
+  sync.setEndpointSlice(slice({ endpoints: [endpoint('10.0.0.1')] }));
+  await clock.advance(7_200_000);
+  expect(syncs.map(({ full }) => full)).toEqual([false, false, false]);
 });
 
 test('health checks follow the Services and their local endpoints', async () => {

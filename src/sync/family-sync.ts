@@ -16,7 +16,7 @@ import { BoundedFrequencyRunner, type RunnerIntervals } from './bounded-frequenc
 import type { SyncObserver, SyncPhase } from './sync-observer.ts';
 import { UnappliedChanges } from './unapplied-changes.ts';
 
-/** A full sync is done at least this often, to put right what nobody noticed (operations 6.4). */
+/** A full sync is done at least this often, to put right what nobody noticed, unless the proxier says that it need not (operations 6.4). */
 const FULL_SYNC_EVERY_MS = 3_600_000;
 
 export interface FamilySyncDependencies {
@@ -55,6 +55,7 @@ export class FamilySync {
   #slicesSynced = false;
   #fullSyncReason: string | undefined = 'start';
   #lastFullSync = Number.NEGATIVE_INFINITY;
+  #skipHourlyFullSync = false;
   /** Monotonic: when the next sync was first asked for. */
   #requestedAt: number | undefined;
 
@@ -200,7 +201,8 @@ export class FamilySync {
       if (hasHealthCheck) this.#servicesWithHealthCheck.add(service);
       else this.#servicesWithHealthCheck.delete(service);
     }
-    if (start - this.#lastFullSync >= FULL_SYNC_EVERY_MS) this.#fullSyncReason ??= 'periodic';
+    if (!this.#skipHourlyFullSync && start - this.#lastFullSync >= FULL_SYNC_EVERY_MS)
+      this.#fullSyncReason ??= 'periodic';
     let reason = this.#fullSyncReason;
     this.#fullSyncReason = undefined;
     const changed = new Set([...serviceChanges.keys(), ...sliceChanges.keys()]);
@@ -221,6 +223,7 @@ export class FamilySync {
       const { diff, report } = outcome;
       const end = this.#clock.monotonic();
       if (reason !== undefined) this.#lastFullSync = end;
+      this.#skipHourlyFullSync = report.skipHourlyFullSync ?? false;
       const delays: { seconds: number; count: number }[] = [];
       this.#unapplied.syncSucceeded((seconds, count) => delays.push({ seconds, count }));
       this.#logger.verbose(2, 'Synced', {

@@ -224,6 +224,21 @@ describe('full sync', () => {
     expect(await comments(1001)).toBe(1);
   });
 
+  test('none is wanted for the hour alone where there are many endpoints and edits of others are told of', async () => {
+    const endpoints = (count: number) => Array.from({ length: count }, (_, n) => `10.${n >> 8}.${n & 255}.1`);
+    const wanted = async (count: number, watched: boolean) => {
+      const { proxier } = proxierOver(
+        {},
+        watched ? { watchForeignChanges: () => ({ [Symbol.dispose]() {} }) } : {},
+      );
+      const plan = new TestCluster().service('ns/a', {}).slice('ns/a', { '': '80' }, endpoints(count)).plan();
+      return !(await proxier.sync(plan, undefined)).skipHourlyFullSync;
+    };
+    expect(await wanted(1000, true)).toBe(true);
+    expect(await wanted(1001, true)).toBe(false);
+    expect(await wanted(1001, false)).toBe(true);
+  });
+
   test('an error that is no refusal is thrown and no ServicePort is blamed', async () => {
     const { proxier, iptables } = proxierOver();
     iptables.failures.push(iptablesFailure('r', 4, 'Another app is currently holding the xtables lock.'));

@@ -159,7 +159,7 @@ export class IptablesProxier implements Proxier {
     const context = this.#context(plan.settings, endpoints);
     const refused = refusedNodePortAddresses(context);
     if (refused.length > 0)
-      this.#dependencies.logger.warn('node ports are not served on loopback addresses', {
+      this.#dependencies.logger.warn('Node ports are not served on loopback addresses', {
         addresses: refused,
       });
     // The other shared chains are declared in what is written; this one only where it gets a rule.
@@ -299,10 +299,12 @@ export class IptablesProxier implements Proxier {
     state: ProgrammedState,
     rules: IptablesRuleCounts,
   ): Omit<IptablesSyncReport, 'operations' | 'repaired'> {
-    const { internalWithoutLocal, externalWithoutLocal } = state.totals;
+    const { endpoints, internalWithoutLocal, externalWithoutLocal } = state.totals;
+    const isWatched = this.#dependencies.watchForeignChanges !== undefined;
     return {
       kind,
       rules,
+      skipHourlyFullSync: isWatched && endpoints > LARGE_CLUSTER_ENDPOINTS,
       withoutLocalEndpoints: { internal: internalWithoutLocal, external: externalWithoutLocal },
       setAside: new Map([...this.#setAside].map(([key, { reason }]) => [key, reason])),
     };
@@ -313,7 +315,7 @@ export class IptablesProxier implements Proxier {
       const names = [ctInvalidCounter, localhostNodePortsCounter];
       return (await this.#dependencies.ensureCounters?.(names)) ?? new Set();
     } catch (error) {
-      this.#dependencies.logger.warn('rules do without counters', { reason: describeError(error) });
+      this.#dependencies.logger.warn('Rules do without counters', { err: describeError(error) });
       return new Set();
     }
   }
