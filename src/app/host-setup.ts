@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { describeError } from '../base/fairlead-error.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ConntrackConfiguration } from '../config/proxy-configuration.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
@@ -35,7 +36,7 @@ export function applyOomScore(score: number, sysctls: Sysctls, logger: Logger): 
   try {
     sysctls.write('/proc/self/oom_score_adj', String(score));
   } catch (error) {
-    logger.verbose(2, 'The out-of-memory score stays as it is', { error: String(error) });
+    logger.verbose(2, 'The out-of-memory score stays as it is', { err: describeError(error) });
   }
 }
 
@@ -59,7 +60,7 @@ function set(path: string, value: number, sysctls: Sysctls, logger: Logger): rea
     logger.warn('A kernel setting stays as it is: set it on the host, or leave it out of the configuration', {
       path,
       wanted: value,
-      error: String(error),
+      err: describeError(error),
     });
     return [path];
   }

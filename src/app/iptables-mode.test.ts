@@ -87,7 +87,7 @@ test('without ip6tables IPv4 alone is served, and the log says so (C122)', async
   expect(await open()).toMatchObject({
     families: ['IPv4'],
     missing: [
-      expect.objectContaining({ ipFamily: 'IPv6', reason: expect.stringContaining('cannot run ip6tables') }),
+      expect.objectContaining({ ipFamily: 'IPv6', err: expect.stringContaining('cannot run ip6tables') }),
     ],
   });
 });
@@ -96,7 +96,7 @@ test('a family whose table nat is missing is left out, the first one too (C122)'
   host.withoutNat.add('iptables');
   expect(await open()).toMatchObject({
     families: ['IPv6'],
-    missing: [expect.objectContaining({ ipFamily: 'IPv4', reason: expect.stringContaining('no table nat') })],
+    missing: [expect.objectContaining({ ipFamily: 'IPv4', err: expect.stringContaining('no table nat') })],
   });
 });
 

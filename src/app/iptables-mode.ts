@@ -98,7 +98,7 @@ async function choose(family: IpFamily, clock: Clock, logger: Logger): Promise<C
   try {
     chosen = await usable(await chooseIptables(family, { logger }), clock, logger);
   } catch (error) {
-    logger.info('No iptables support for this family', { ipFamily: family, reason: describeError(error) });
+    logger.info('No iptables support for this family', { ipFamily: family, err: describeError(error) });
     return undefined;
   }
   const { backend } = chosen.iptables;
@@ -131,7 +131,7 @@ async function isUsable(iptables: Iptables, clock: Clock, logger: Logger): Promi
     } catch (error) {
       logger.warn('Still waiting to look at the iptables rules', {
         ipFamily: iptables.family,
-        error: describeError(error),
+        err: describeError(error),
       });
       // Old programs do not wait for the lock.
       await new Promise<void>((resolve) => clock.schedule(LOCK_PAUSE_MS, resolve));
