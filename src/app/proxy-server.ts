@@ -43,6 +43,8 @@ const SERVICE_CIDRS_WAIT_MS = 2000;
 const TIDY_AFTER_MS = 500;
 /** How long requests and syncs in progress may take to end when the proxy is stopped. */
 const STOP_WAIT_MS = 300;
+/** What an event that tells of the end may take to get out. */
+const LAST_EVENT_WAIT_MS = 1000;
 /** The longest time between two syncs (operations 6.1). */
 const MAX_SYNC_INTERVAL_MS = 3_600_000;
 
@@ -286,19 +288,23 @@ export class ProxyServer {
     }
   }
 
+  /** Resolves when both have been tried; never, when one is missing and that is to be the end. */
   async #startServers(signal: AbortSignal): Promise<void> {
+    let failed = false;
     const servers = createHttpServers(this.#invocation, {
       health: this.#health,
       metrics: this.#metrics,
       clock: this.#clock,
       logger: this.#logger,
       onFatal: (server, error) => {
+        failed = true;
         this.#events.serverFailed(server, error);
-        this.#fatal.reject(error);
+        this.#clock.schedule(LAST_EVENT_WAIT_MS, () => this.#fatal.reject(error));
       },
       apiContactAges: () => this.#apiContactAges(),
     });
     for (const server of servers) await server.start(signal);
+    if (failed) await this.#fatal.promise;
   }
 
   #followNode(facts: NodeFacts): void {

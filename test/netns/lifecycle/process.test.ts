@@ -167,6 +167,49 @@ describe.each(['nftables', 'iptables'] as const)(
   },
 );
 
+describe.each([
+  ['healthz', 10256, 'FailedToStartProxierHealthcheck'],
+  ['metrics', 10249, 'FailedToStartMetricServer'],
+] as const)('an address for %s that is in use', (server, port, reason) => {
+  /** Another program on the node that has the port. */
+  async function occupied<Result>(work: (free: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    const script = `require('net').createServer().listen(${port}, '0.0.0.0', () => console.log('listening'))`;
+    const holder = spawn('ip', ['netns', 'exec', bed.node, process.execPath, '-e', script]);
+    const ended = once(holder, 'exit');
+    const free = async () => {
+      holder.kill('SIGKILL');
+      await ended;
+    };
+    try {
+      await once(holder.stdout, 'data');
+      return await work(free);
+    } finally {
+      await free();
+    }
+  }
+
+  test('is waited for, Services are served meanwhile', () =>
+    occupied(async (free) => {
+      await bed.api.apply(...shop());
+      const proxy = bed.start('nftables');
+      await bed.answersSoon(proxy, `${WEB}:80`);
+      expect(proxy.lines(/^E/)[0]).toMatch(new RegExp(`Cannot serve, will try again.*server="${server}"`));
+      await free();
+      await waitUntil('it answers', async () => (await bed.page(port, '/healthz'))?.status === 200, 30_000);
+    }));
+
+  test('ends the start where bindAddressHardFail is set, and an event says why', () =>
+    occupied(async () => {
+      await bed.api.apply(...shop());
+      const proxy = bed.start('nftables', { config: { bindAddressHardFail: true } });
+      expect(await Promise.race([proxy.exited, delay(15_000)])).toEqual({ code: 1, signal: null });
+      expect(proxy.lines(/^E.*address already in use/).length).toBeGreaterThan(0);
+      const events = (await bed.api.events()).filter((event) => event.reason !== 'KernelSettingsRefused');
+      expect(events).toMatchObject([{ type: 'Warning', reason, note: expect.stringContaining(`:${port}`) }]);
+      expect(await bed.run(['nft', 'list', 'ruleset'])).toBe('');
+    }));
+});
+
 test.each([
   ['on', 'true'],
   ['off', ''],
