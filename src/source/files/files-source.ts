@@ -3,7 +3,7 @@ import { describeError } from '../../base/fairlead-error.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ClusterSinks } from '../../kube/cluster-sinks.ts';
 import type { Source } from '../source.ts';
-import { ManifestDirectory } from './manifest-directory.ts';
+import { ManifestDirectory, type WatchDirectory } from './manifest-directory.ts';
 import { ManifestFile } from './manifest-file.ts';
 import { ObjectTable } from './object-table.ts';
 
@@ -21,6 +21,7 @@ export interface FilesSourceDependencies {
   readonly sinks: ClusterSinks;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly watchDirectory?: WatchDirectory;
 }
 
 /** How often a directory that could not be read at the start is looked for. */
@@ -54,13 +55,19 @@ export class FilesSource implements Source {
   #synced = false;
   #closed = false;
   #lastProblem = '';
+  #lastWatchProblem = '';
   #lastContact: number | undefined;
 
   constructor(options: FilesSourceOptions, dependencies: FilesSourceDependencies) {
     this.#options = { settleMilliseconds: 20, pollMilliseconds: 5000, ...options };
     this.#dependencies = dependencies;
     this.#table = new ObjectTable(dependencies.sinks, dependencies.logger, options.nodeName);
-    this.#directory = new ManifestDirectory(options.directory, (name) => this.#onEvent(name));
+    this.#directory = new ManifestDirectory(
+      options.directory,
+      (name) => this.#onEvent(name),
+      (error) => this.#reportWatch(error),
+      dependencies.watchDirectory,
+    );
   }
 
   start(signal: AbortSignal): Promise<void> {
@@ -160,7 +167,14 @@ export class FilesSource implements Source {
     for (const name of names) {
       // Taken before the reading: a change in between is seen again at the next poll.
       const signature = this.#directory.signature(name);
-      await this.#fileOf(name).judge();
+      try {
+        await this.#fileOf(name).judge();
+      } catch (error) {
+        // One file must not keep the others from being followed.
+        this.#dependencies.logger.error('Manifest file failed, its last good version stays in force', error, {
+          manifest: name,
+        });
+      }
       if (signature === undefined) {
         this.#signatures.delete(name);
         this.#files.delete(name);
@@ -200,5 +214,17 @@ export class FilesSource implements Source {
         directory: this.#options.directory,
       },
     );
+  }
+
+  #reportWatch(error: unknown): void {
+    const problem = describeError(error);
+    if (problem === this.#lastWatchProblem) return;
+    this.#lastWatchProblem = problem;
+    const { directory, pollMilliseconds } = this.#options;
+    this.#dependencies.logger.warn('The kernel does not report changes of the manifest directory', {
+      directory,
+      lookedAtEverySeconds: pollMilliseconds / 1000,
+      problem,
+    });
   }
 }

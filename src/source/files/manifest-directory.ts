@@ -1,7 +1,21 @@
-import { type BigIntStats, type FSWatcher, readdirSync, readFileSync, statSync, watch } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  type FSWatcher,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  watch,
+} from 'node:fs';
 import { join } from 'node:path';
 
 const manifestName = /^[^.].*\.(?:yaml|yml|json)$/;
+
+/** Far above the largest cluster, and below what would fill the node's memory. */
+const largestFile = 256 * 1024 * 1024;
 
 /** Whether a file of this name is a manifest: `*.yaml`, `*.yml`, `*.json`, not hidden. */
 function isManifestName(name: string): boolean {
@@ -11,6 +25,12 @@ function isManifestName(name: string): boolean {
 /** What happened in the directory, as far as the kernel told: the name of a manifest, or `undefined` for anything else. */
 export type DirectoryEvent = string | undefined;
 
+/** As `fs.watch`, as far as it is used here. */
+export type WatchDirectory = (
+  path: string,
+  listener: (type: string, name: string | null) => void,
+) => FSWatcher;
+
 /**
  * The files of a manifest directory. Subdirectories are not looked into, as with `kubectl apply -f DIR`. Links are
  * followed, so that a mounted ConfigMap (`web.yaml` → `..data/web.yaml`, `..data` → a dated directory) reads as files.
@@ -18,13 +38,23 @@ export type DirectoryEvent = string | undefined;
 export class ManifestDirectory {
   readonly path: string;
   readonly #onEvent: (event: DirectoryEvent) => void;
+  readonly #onWatchFailure: (error: unknown) => void;
+  readonly #watchDirectory: WatchDirectory;
   #watcher: FSWatcher | undefined;
-  /** Device and inode that the watcher is on. */
+  /** Device, inode and time of birth of the directory that the watcher is on. */
   #watched = '';
 
-  constructor(path: string, onEvent: (event: DirectoryEvent) => void) {
+  /** `onWatchFailure` is called when the kernel refuses to report changes, at each attempt. */
+  constructor(
+    path: string,
+    onEvent: (event: DirectoryEvent) => void,
+    onWatchFailure: (error: unknown) => void,
+    watchDirectory: WatchDirectory = watch,
+  ) {
     this.path = path;
     this.#onEvent = onEvent;
+    this.#onWatchFailure = onWatchFailure;
+    this.#watchDirectory = watchDirectory;
   }
 
   /**
@@ -41,23 +71,43 @@ export class ManifestDirectory {
     return files;
   }
 
-  /** Signature of one file; `undefined` when there is no regular file of that name. */
+  /**
+   * Signature of one file; `undefined` when there is no regular file of that name. One that cannot be looked at, such
+   * as a link to itself, has a signature too, so that it is told from one that is gone.
+   */
   signature(name: string): string | undefined {
-    const stats: BigIntStats | undefined = statSync(join(this.path, name), {
-      bigint: true,
-      throwIfNoEntry: false,
-    });
+    let stats: BigIntStats | undefined;
+    try {
+      stats = statSync(join(this.path, name), { bigint: true, throwIfNoEntry: false });
+    } catch (error) {
+      return `unreadable:${(error as NodeJS.ErrnoException).code}`;
+    }
     if (stats === undefined || !stats.isFile()) return undefined;
     return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`;
   }
 
-  /** Content of a file, `undefined` when it is gone. Throws the file system's other errors. */
+  /** Content of a file, `undefined` when it is gone or no regular file. Throws the file system's other errors. */
   read(name: string): string | undefined {
+    let descriptor: number;
     try {
-      return readFileSync(join(this.path, name), 'utf8');
+      // Opening a pipe would wait for a writer.
+      descriptor = openSync(join(this.path, name), constants.O_RDONLY | constants.O_NONBLOCK);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      const { code } = error as NodeJS.ErrnoException;
+      // ENXIO: a socket.
+      if (code === 'ENOENT' || code === 'ENXIO') return undefined;
       throw error;
+    }
+    try {
+      const stats = fstatSync(descriptor);
+      if (!stats.isFile()) return undefined;
+      if (stats.size <= largestFile) return readFileSync(descriptor, 'utf8');
+      throw Object.assign(new Error(`EFBIG: ${stats.size} bytes are too large for a manifest`), {
+        code: 'EFBIG',
+        syscall: 'read',
+      });
+    } finally {
+      closeSync(descriptor);
     }
   }
 
@@ -68,15 +118,22 @@ export class ManifestDirectory {
 
   /** A directory that was replaced by another one of the same name has to be watched anew. */
   #watch(): void {
-    const { dev, ino } = statSync(this.path);
-    const identity = `${dev}:${ino}`;
+    const { dev, ino, birthtimeNs } = statSync(this.path, { bigint: true });
+    // A new directory often gets the inode number of the one that was just removed.
+    const identity = `${dev}:${ino}:${birthtimeNs}`;
     if (this.#watcher !== undefined && this.#watched === identity) return;
     this.close();
     this.#watched = identity;
-    this.#watcher = watch(this.path, (_type, name) => {
-      if (name === null || name.startsWith('..')) this.#onEvent(undefined);
-      else if (isManifestName(name)) this.#onEvent(name);
-    });
+    try {
+      this.#watcher = this.#watchDirectory(this.path, (_type, name) => {
+        if (name === null || name.startsWith('..')) this.#onEvent(undefined);
+        else if (isManifestName(name)) this.#onEvent(name);
+      });
+    } catch (error) {
+      // The limit on inotify instances is reached soon on a busy node. The poll goes on without.
+      this.#onWatchFailure(error);
+      return;
+    }
     // A watch that failed is missed by nobody but the clock: the poll goes on.
     this.#watcher.on('error', () => this.close());
   }

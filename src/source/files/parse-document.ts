@@ -44,10 +44,20 @@ async function parseWithLibrary(document: ManifestDocument): Promise<readonly un
         problem: error.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, ''),
       });
     }
-    const value: unknown = parsed.toJS();
+    const value = toValue(parsed, document);
     if (value !== null && value !== undefined) values.push(value);
   }
   return values;
+}
+
+/** What is wrong with anchors and merge keys shows here. */
+function toValue(parsed: { toJS(): unknown }, { line }: ManifestDocument): unknown {
+  try {
+    return parsed.toJS();
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new ManifestError({ code: 'MANIFEST_SYNTAX', line, column: 1, problem }, { cause });
+  }
 }
 
 function parseJson(text: string): unknown {

@@ -131,7 +131,7 @@ function readObject(raw: unknown, line: number): ManifestObject | string {
   if (typeof apiVersion === 'string' && apiVersion !== rule.apiVersion) {
     throw new ObjectProblem('apiVersion', `must be ${rule.apiVersion}`);
   }
-  const text = JSON.stringify(raw);
+  const text = jsonOf(raw);
   const version = hash('sha1', text).slice(0, 16);
   // Parsed again, so that no string of the object keeps the text of the whole file in memory.
   const json = JSON.parse(text) as JsonObject;
@@ -141,6 +141,14 @@ function readObject(raw: unknown, line: number): ManifestObject | string {
   );
   const { labels } = isJsonObject(metadata) ? metadata : {};
   return { key: keyOf(kinded), kinded, version, labels: isJsonObject(labels) ? labels : {}, line };
+}
+
+function jsonOf(raw: JsonObject): string {
+  try {
+    return JSON.stringify(raw);
+  } catch {
+    throw new ObjectProblem('', 'contains itself, by an alias');
+  }
 }
 
 /** Metadata with the version, and with the namespace that kube-apiserver would have put there. */
