@@ -42,7 +42,8 @@ export const explain: Subcommand = {
         io.stderr(`Error: this node has no ${familyOf(destination.ip)}\n`);
         return 1;
       }
-      const lines = explainConnection({ destination, source }, { plan, nodeAddresses });
+      const mode = invocation.config.mode === 'nftables' ? 'nftables' : 'iptables';
+      const lines = explainConnection({ destination, source }, { plan, mode, nodeAddresses });
       io.stdout(`${lines.join('\n')}\n`);
       return 0;
     });

@@ -25,7 +25,7 @@ function explain(
   const [ip, port] = to;
   return explainConnection(
     { destination: { ip, port, protocol: 'TCP' }, source },
-    { plan, nodeAddresses: [NODE] },
+    { plan, mode: 'nftables', nodeAddresses: [NODE] },
   );
 }
 
@@ -93,4 +93,11 @@ test('source ranges', () => {
     'dropped: loadBalancerSourceRanges lets in 203.0.113.0/24 only',
   );
   expect(explain(ranged, [here], ['1.2.3.4', 80], '203.0.113.7')[1]).toBe('goes to one of 1: 10.0.0.1:8080');
+});
+
+test('a pod that may reach itself', () => {
+  expect(explain({}, [here, there], ['172.30.0.1', 80], '10.0.0.1').slice(2)).toEqual([
+    "  the endpoint sees the client's own address",
+    '  where it is the client itself, it sees an address of this node',
+  ]);
 });

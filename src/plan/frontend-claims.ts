@@ -12,14 +12,15 @@ export function frontendKey(frontend: Frontend, protocol: string): string {
 export function claimedFrontends(port: ServicePort, allowExternalIPs: boolean): readonly Frontend[] {
   const frontends: Frontend[] = [{ kind: 'ClusterIP', ip: port.clusterIP, port: port.port }];
   const taken = new Set([port.clusterIP]);
-  const add = (kind: 'LoadBalancerIP' | 'ExternalIP', ip: string) => {
-    if (taken.has(ip)) return;
+  const externalIPs = allowExternalIPs ? port.externalIPs : [];
+  for (const ip of port.loadBalancerVIPs) {
+    if (taken.has(ip)) continue;
     taken.add(ip);
-    frontends.push({ kind, ip, port: port.port });
-  };
-  // Load-balancer addresses come first: source ranges apply to them, also where externalIPs name them again.
-  for (const ip of port.loadBalancerVIPs) add('LoadBalancerIP', ip);
-  if (allowExternalIPs) for (const ip of port.externalIPs) add('ExternalIP', ip);
+    frontends.push({ kind: 'LoadBalancerIP', ip, port: port.port, isExternalIP: externalIPs.includes(ip) });
+  }
+  for (const ip of externalIPs) {
+    if (!taken.has(ip)) frontends.push({ kind: 'ExternalIP', ip, port: port.port });
+  }
   if (port.nodePort !== 0) frontends.push({ kind: 'NodePort', port: port.nodePort });
   return frontends;
 }

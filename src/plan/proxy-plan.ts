@@ -14,10 +14,13 @@ export type FrontendVerdict =
 
 /** Where traffic to a ServicePort arrives. */
 export type Frontend =
+  | { readonly kind: 'ClusterIP' | 'ExternalIP'; readonly ip: string; readonly port: number }
   | {
-      readonly kind: 'ClusterIP' | 'ExternalIP' | 'LoadBalancerIP';
+      readonly kind: 'LoadBalancerIP';
       readonly ip: string;
       readonly port: number;
+      /** `externalIPs` names the address too. */
+      readonly isExternalIP: boolean;
     }
   | { readonly kind: 'NodePort'; readonly port: number };
 

@@ -46,8 +46,11 @@ export function decideChains(plan: ServicePortPlan): ChainDecisions {
   for (const frontend of plan.frontends) {
     if (frontend.kind === 'ClusterIP') clusterIP = frontend.ip;
     else if (frontend.kind === 'ExternalIP') externalIPs.push(frontend.ip);
-    else if (frontend.kind === 'LoadBalancerIP') loadBalancerIPs.push(frontend.ip);
-    else nodePort = frontend.port;
+    else if (frontend.kind === 'LoadBalancerIP') {
+      loadBalancerIPs.push(frontend.ip);
+      // The rule of the external address stands first, and source ranges do not bind it (spec B.1.7, 2a).
+      if (frontend.isExternalIP) externalIPs.push(frontend.ip);
+    } else nodePort = frontend.port;
   }
   const clusterChain = policyChainName('SVC', tail);
   const localChain = policyChainName('SVL', tail);

@@ -185,6 +185,23 @@ test('D: source ranges', async () => {
   ]);
 });
 
+test('source ranges do not bind an address that is external as well', async () => {
+  const fields = {
+    ...balanced({ name: 'p80' }, ['1.2.3.4', '5.6.7.8']),
+    clusterIP: '172.30.0.41',
+    loadBalancerSourceRanges: ['203.0.113.0/25'],
+    externalIPs: ['1.2.3.4'],
+  };
+  const cluster = scenario().service('ns1/svc1', fields).slice('ns1/svc1', { p80: '80' }, ['10.180.0.1']);
+  expectFlows(await program(cluster), [
+    [`${EXT} -> 1.2.3.4:80`, '10.180.0.1:80', M],
+    [`${EXTB} -> 1.2.3.4:80`, '10.180.0.1:80', M],
+    [`${EXTB} -> 5.6.7.8:80`, 'DROP'],
+  ]);
+  cluster.change({ allowExternalIPs: false });
+  expectFlows(await program(cluster), [[`${EXTB} -> 1.2.3.4:80`, 'DROP']]);
+});
+
 describe('E: node ports by address and loopback setting', () => {
   const v4 = {
     clusterIP: '172.30.0.41',
