@@ -1,4 +1,5 @@
 // Replays scenarios from the command line: node test/netns/replay/main.ts --help
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { closeOnSignal } from '../testbed/close-on-signal.ts';
 import { exceptionReason, loadExceptions, VARIANTS, type Variant } from './exceptions.ts';
@@ -11,6 +12,7 @@ const USAGE = `Replays the recorded scenarios of test/scenarios against bin/fair
 
   --mode MODE       nftables (default), iptables (= iptables-nft), iptables-nft, iptables-legacy
   --only NAMES      comma-separated names; a trailing * matches the rest of a name
+  --directory DIR   scenarios of another directory, e.g. test/scenarios-derived
   --feed FEED       files (default) or apiserver
   --parallel N      test beds at the same time (default 2)
   --program PATH    another program with kube-proxy's flags
@@ -21,6 +23,7 @@ const { values } = parseArgs({
   options: {
     mode: { type: 'string', default: 'nftables' },
     only: { type: 'string' },
+    directory: { type: 'string' },
     feed: { type: 'string', default: 'files' },
     parallel: { type: 'string', default: '2' },
     program: { type: 'string' },
@@ -34,8 +37,9 @@ else process.exitCode = await run();
 
 async function run(): Promise<number> {
   const variant = parseVariant(values.mode);
-  const scenarios = select(loadScenarios(modeOf(variant)), values.only);
-  const exceptions = loadExceptions();
+  const directory = values.directory === undefined ? undefined : pathToFileURL(`${values.directory}/`);
+  const scenarios = select(loadScenarios(modeOf(variant), directory), values.only);
+  const exceptions = values.directory === undefined ? loadExceptions() : [];
   const size = Math.max(1, Math.min(Number(values.parallel), scenarios.length));
   const begin = performance.now();
   const created = ReplayPool.create({

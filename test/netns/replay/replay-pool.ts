@@ -84,6 +84,7 @@ export function modeOf(variant: Variant): ReplayMode {
   return variant === 'nftables' ? 'nftables' : 'iptables';
 }
 
-function createFeed(kind: FeedKind, bed: Testbed): Promise<ObjectFeed> {
+/** A feed without objects, for the proxy in a test bed. */
+export function createFeed(kind: FeedKind, bed: Testbed): Promise<ObjectFeed> {
   return kind === 'files' ? FileFeed.create() : ApiServerFeed.create(bed.fullName('node1'));
 }

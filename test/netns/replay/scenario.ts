@@ -74,6 +74,8 @@ export interface ScenarioStep {
 export interface Scenario {
   readonly name: string;
   readonly about: string;
+  /** Ours, not recorded: what the expectations follow from. */
+  readonly derived?: string;
   readonly modes: readonly string[];
   readonly node?: { readonly labels?: Readonly<Record<string, string>> };
   readonly config?: Readonly<Record<string, unknown>>;
@@ -82,23 +84,26 @@ export interface Scenario {
   readonly steps?: readonly ScenarioStep[];
 }
 
+/** The recorded scenarios. */
 export const SCENARIO_DIRECTORY = new URL('../../scenarios/', import.meta.url);
+/** Our own, with expectations derived from the reference. */
+export const DERIVED_DIRECTORY = new URL('../../scenarios-derived/', import.meta.url);
 
 /** Files beside the scenarios that are none. */
 const OTHER_FILES = new Set(['exceptions.yaml']);
 
-/** All scenarios recorded for a mode, in the order of their names. Throws as {@link loadScenario} does. */
-export function loadScenarios(mode: ReplayMode): Scenario[] {
-  return readdirSync(SCENARIO_DIRECTORY)
+/** All scenarios of a directory for a mode, in the order of their names. Throws as {@link loadScenario} does. */
+export function loadScenarios(mode: ReplayMode, directory = SCENARIO_DIRECTORY): Scenario[] {
+  return readdirSync(directory)
     .filter((file) => file.endsWith('.yaml') && !OTHER_FILES.has(file))
     .sort()
-    .map((file) => loadScenario(file.slice(0, -'.yaml'.length)))
+    .map((file) => loadScenario(file.slice(0, -'.yaml'.length), directory))
     .filter((scenario) => scenario.modes.includes(mode));
 }
 
 /** Throws when there is no such file, or when the file does not have the name it states. */
-export function loadScenario(name: string): Scenario {
-  const scenario = parse(readFileSync(new URL(`${name}.yaml`, SCENARIO_DIRECTORY), 'utf8')) as Scenario;
+export function loadScenario(name: string, directory = SCENARIO_DIRECTORY): Scenario {
+  const scenario = parse(readFileSync(new URL(`${name}.yaml`, directory), 'utf8')) as Scenario;
   if (scenario.name !== name) throw new Error(`${name}.yaml: the scenario in it is named ${scenario.name}`);
   return scenario;
 }

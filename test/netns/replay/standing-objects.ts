@@ -9,7 +9,7 @@ export const MARKER_CLIENT = 'pod-b';
 const MARKER_FIRST_PORT = 20_000;
 
 /** The objects that exist in every scenario beside its own: Nodes, ServiceCIDR and the Service of the API server. */
-export function standingObjects(topology: Topology, scenario: Scenario): KubeObject[] {
+export function standingObjects(topology: Topology, scenario: Pick<Scenario, 'node'>): KubeObject[] {
   const nodes = Object.entries(topology.nodes).map(([name, { internalIPs, podCIDRs }]): KubeObject => {
     const labels = { 'kubernetes.io/hostname': name, ...(name === 'node1' ? scenario.node?.labels : {}) };
     return {
