@@ -94,10 +94,11 @@ export class ConntrackCleaner {
           this.#connection,
           this.#frontendsOf(due),
           this.#clock,
-          () => mayWait && this.#due !== undefined,
+          (kind) => mayWait && this.#due?.kinds.has(kind) === true,
         );
-        outdated = result.outdated ? outdated + 1 : 0;
-        if (result.outdated) this.#due = joined(due, this.#due);
+        outdated = result.outdated.length > 0 ? outdated + 1 : 0;
+        if (result.outdated.length > 0)
+          this.#due = joined({ ...due, kinds: new Set(result.outdated) }, this.#due);
         this.#report(due.plan.settings.family, result);
       } catch (error) {
         // A table that can never be listed must not make the list grow for ever.
@@ -120,7 +121,7 @@ export class ConntrackCleaner {
 
   #report(ipFamily: IpFamily, result: ReconcileResult): void {
     const { deleted, examined, answered, rejections, outdated } = result;
-    if (!outdated || deleted > 0) this.#onResult(result);
+    if (outdated.length === 0 || deleted > 0) this.#onResult(result);
     if (deleted > 0 || answered > 0)
       this.#logger.verbose(2, 'Removed stale flows', { ipFamily, deleted, examined, answered });
     for (const rejection of rejections.slice(0, 1)) {

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../base/clock.ts';
 import { FakeClock } from '../../base/testing/fake-clock.ts';
 import { ConntrackConnection } from '../../kernel/conntrack/conntrack-connection.ts';
 import { encodeNewFlow, type NewFlow } from '../../kernel/conntrack/conntrack-message.ts';
-import { type NetlinkMessage, NLM_F_DUMP } from '../../kernel/netlink/message.ts';
+import { MESSAGE_HEADER, type NetlinkMessage, NLM_F_DUMP } from '../../kernel/netlink/message.ts';
 import { NetlinkConnection } from '../../kernel/netlink/netlink-connection.ts';
 import {
   type FakeAnswer,
@@ -66,7 +67,7 @@ test('deletes the stale flows of one listing and counts', async () => {
     gone: 1,
     answered: 0,
     rejections: [],
-    outdated: false,
+    outdated: [],
     durationSeconds: 0,
   });
 });
@@ -87,7 +88,7 @@ test('an interrupted listing starts from nothing; the fifth one counts as it is'
 test('nothing is deleted by rules that are no longer those in the kernel', async () => {
   const { connection, socket } = connect(() => ({ messages: [entry(1, '10.244.0.2')] }));
   const result = await reconcileConntrack(connection, { datagrams }, new FakeClock(), () => true);
-  expect(result).toMatchObject({ examined: 1, deleted: 0, outdated: true });
+  expect(result).toMatchObject({ examined: 1, deleted: 0, outdated: ['datagrams'] });
   expect(socket.sent).toHaveLength(1);
 });
 
@@ -162,13 +163,27 @@ describe('connections', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('are not even listed when what was found before them is outdated', async () => {
-    const { connection, socket } = connect(() => ({ messages: [entry(1, '10.244.0.2')] }));
-    const look = { datagrams, connections };
-    expect(await reconcileConntrack(connection, look, new FakeClock(), () => true)).toMatchObject({
-      examined: 1,
-      outdated: true,
-    });
-    expect(socket.sent).toHaveLength(1);
+  test('do not mind rules for datagrams that came meanwhile, and the other way round', async () => {
+    const flows = [entry(1, '10.244.0.2'), entry(2, '10.244.0.2', SYN_SENT)];
+    for (const [kind, one] of [
+      ['datagrams', 2],
+      ['connections', 1],
+    ] as const) {
+      const deleted: number[] = [];
+      const { connection } = connect((message) => {
+        const isDump = (message.flags & NLM_F_DUMP) === NLM_F_DUMP;
+        if (message.type === CT_GET) return { messages: isDump ? flows : [flows[1]!] };
+        deleted.push(message.bytes.readUInt16BE(message.start + MESSAGE_HEADER + 4 + 4 + 20 + 4 + 12));
+        return undefined;
+      });
+      const clock = {
+        ...systemClock,
+        schedule: (_: number, run: () => void) => systemClock.schedule(0, run),
+      };
+      const look = { datagrams, connections };
+      const result = await reconcileConntrack(connection, look, clock, (each) => each === kind);
+      expect(result).toMatchObject({ examined: 2, deleted: 1, outdated: [kind] });
+      expect(deleted).toEqual([one]);
+    }
   });
 });

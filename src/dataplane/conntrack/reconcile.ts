@@ -3,6 +3,7 @@ import type { ConntrackConnection } from '../../kernel/conntrack/conntrack-conne
 import { FlowDeletions } from '../../kernel/conntrack/flow-deletions.ts';
 import type { KernelRejection } from '../../kernel/netlink/netlink-error.ts';
 import type { FlowFrontends } from './flow-frontends.ts';
+import type { FlowKind } from './flow-frontends-of.ts';
 
 /** How often a listing that the kernel marks as interrupted is tried; what the last one told counts (spec A.4.2). */
 const ATTEMPTS = 5;
@@ -14,12 +15,7 @@ const ATTEMPTS = 5;
 const ANSWER_MILLISECONDS = 200;
 
 /** Where stale flows may be: one pass over the table for each that is not empty. */
-export interface FrontendsToLookAt {
-  /** Of UDP. */
-  readonly datagrams?: FlowFrontends | undefined;
-  /** Of TCP and SCTP. */
-  readonly connections?: FlowFrontends | undefined;
-}
+export type FrontendsToLookAt = Readonly<Partial<Record<FlowKind, FlowFrontends | undefined>>>;
 
 export interface ReconcileResult {
   /** Flows that were looked at: of UDP all of the family, of TCP and SCTP those that nobody has answered. */
@@ -31,8 +27,8 @@ export interface ReconcileResult {
   readonly answered: number;
   /** Stale flows that the kernel would not delete. */
   readonly rejections: readonly KernelRejection[];
-  /** Whether a pass was in vain because the rules changed meanwhile: another one is due. */
-  readonly outdated: boolean;
+  /** For what a pass was in vain because the rules changed meanwhile: another one is due. */
+  readonly outdated: readonly FlowKind[];
   /** How long it took, seconds, without the wait for answers; for `conntrack_reconciler_sync_duration_seconds`. */
   readonly durationSeconds: number;
 }
@@ -45,27 +41,31 @@ export interface ReconcileResult {
  * A connection has some time to be answered, and is looked at again right before it is deleted.
  *
  * To be called after a sync that succeeded, and not twice at a time over one connection. When `isOutdated` says after a
- * pass that other rules are in the kernel by now, nothing that it found is deleted: a flow that looks stale may be a
- * new one that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing that this
+ * pass that other rules for flows of its kind are in the kernel by now, nothing that it found is deleted: a flow that
+ * looks stale may be a new one that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing that this
  * listing would have found was deleted.
  */
 export async function reconcileConntrack(
   connection: ConntrackConnection,
-  { datagrams, connections }: FrontendsToLookAt,
+  toLookAt: FrontendsToLookAt,
   clock: Clock,
-  isOutdated: () => boolean = () => false,
+  isOutdated: (kind: FlowKind) => boolean = () => false,
 ): Promise<ReconcileResult> {
   const start = clock.monotonic();
   let [examined, deleted, gone, answered, waited] = [0, 0, 0, 0, 0];
-  let outdated = false;
+  const outdated: FlowKind[] = [];
   const rejections: KernelRejection[] = [];
-  for (const frontends of [datagrams, connections]) {
-    if (frontends === undefined || frontends.size === 0 || outdated) continue;
+  for (const kind of ['datagrams', 'connections'] as const) {
+    const frontends = toLookAt[kind];
+    if (frontends === undefined || frontends.size === 0) continue;
     const stale = await staleFlows(connection, frontends);
     examined += stale.examined;
-    outdated = isOutdated();
-    if (outdated || stale.deletions.size === 0) continue;
-    if (frontends === datagrams) {
+    if (isOutdated(kind)) {
+      outdated.push(kind);
+      continue;
+    }
+    if (stale.deletions.size === 0) continue;
+    if (kind === 'datagrams') {
       const result = await connection.deleteFlowsInBackground(stale.deletions);
       deleted += result.deleted;
       gone += result.gone;
