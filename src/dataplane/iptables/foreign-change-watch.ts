@@ -18,17 +18,26 @@ export interface ForeignChangeWatchDependencies {
   readonly logger: Logger;
 }
 
+/** A write of our own. */
+interface Write {
+  /** Where it removes anything: `table chain`; `undefined` for anywhere. */
+  limits: ReadonlySet<string> | undefined;
+  /** `undefined` while it is under way. */
+  endedAt: number | undefined;
+  /** Until then events may be its echo. */
+  quietUntil: number;
+}
+
 /**
  * Judges changes that the kernel tells about: those of our chains by somebody else are reported at once; after those
- * of built-in chains it is looked whether our jumps are still there. Own writes are told from others' by time and by
- * the name of the process.
+ * of built-in chains it is looked whether our jumps are still there. Own writes are told from others' by time, by the
+ * name of the process, and by what is written.
  */
 export class ForeignChangeWatch {
   readonly #dependencies: ForeignChangeWatchDependencies;
   readonly #onForeignChange: (what: string) => void;
-  #writing = 0;
-  #quietUntil = Number.NEGATIVE_INFINITY;
-  #writtenAt = Number.NEGATIVE_INFINITY;
+  /** Those under way, and those that may still be told about; the latest first. */
+  #writes: readonly Write[] = [];
   #timer: Timer | undefined;
   #closed = false;
 
@@ -37,30 +46,28 @@ export class ForeignChangeWatch {
     this.#dependencies = dependencies;
   }
 
-  /** Marks the time in which `action` writes rules. */
+  /** Marks the time in which `action` writes rules, in any chain as long as it does not say otherwise. */
   async whileWriting<T>(action: () => Promise<T>): Promise<T> {
-    this.#writing++;
+    const write: Write = { limits: undefined, endedAt: undefined, quietUntil: Number.POSITIVE_INFINITY };
+    this.#writes = [write, ...this.#recentWrites()];
     try {
       return await action();
     } finally {
-      this.#writing--;
-      this.#writtenAt = this.#dependencies.clock.monotonic();
-      this.#quietUntil = this.#writtenAt + ECHO_MS;
+      write.endedAt = this.#dependencies.clock.monotonic();
+      write.quietUntil = write.endedAt + ECHO_MS;
     }
+  }
+
+  /** Says where alone the write that is under way removes anything: `table chain`; `undefined` for anywhere. */
+  limitTo(chains: ReadonlySet<string> | undefined): void {
+    this.#writes[0]!.limits = chains;
   }
 
   /** Takes one event. */
   take(change: RulesetChange): void {
     if (this.#closed) return;
     const meaning = meaningOf(change);
-    if (meaning === 'none') return;
-    const now = this.#dependencies.clock.monotonic();
-    const isQuiet = this.#writing > 0 || now < this.#quietUntil;
-    if (isQuiet && mayBeOurs(change)) {
-      if (change.processName !== undefined)
-        this.#quietUntil = Math.min(now + ECHO_MS, this.#writtenAt + LONGEST_ECHO_MS);
-      return;
-    }
+    if (meaning === 'none' || this.#isEcho(change)) return;
     if (meaning === 'own-chain') this.#onForeignChange(describeChange(change));
     else this.#timer ??= this.#dependencies.clock.schedule(SETTLE_MS, () => void this.#checkJumps());
   }
@@ -68,6 +75,24 @@ export class ForeignChangeWatch {
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
+  }
+
+  #isEcho(change: RulesetChange): boolean {
+    if (!mayBeOurs(change)) return false;
+    const writes = this.#recentWrites();
+    const place = `${change.table} ${change.chain}`;
+    const write =
+      writes.find(({ limits }) => limits?.has(place)) ?? writes.find(({ limits }) => limits === undefined);
+    if (write?.endedAt !== undefined && change.processName !== undefined) {
+      const now = this.#dependencies.clock.monotonic();
+      write.quietUntil = Math.min(now + ECHO_MS, write.endedAt + LONGEST_ECHO_MS);
+    }
+    return write !== undefined;
+  }
+
+  #recentWrites(): readonly Write[] {
+    const now = this.#dependencies.clock.monotonic();
+    return this.#writes.filter(({ quietUntil }) => now < quietUntil);
   }
 
   async #checkJumps(): Promise<void> {

@@ -446,6 +446,29 @@ describe('changes by somebody else', () => {
     await clock.advance(1000);
     listener!({ table: 'nat', chain: 'KUBE-SERVICES', processName: 'iptables-nft-re' });
     expect(reasons).toHaveLength(2);
+    // What a partial sync does not touch is not its echo.
+    const changing = cluster('a', 'b');
+    await proxier.sync(changing.plan(), undefined);
+    await clock.advance(1000);
+    const { plan, diff } = changing.slice('ns/a', { p80: '80' }, ['10.0.1.9']).update();
+    await proxier.sync(plan, diff);
+    const removed = iptables.inputs.at(-1)!.match(/^-X (\S+)/m)![1]!;
+    const edited = { table: 'nat', processName: 'iptables' };
+    listener!({ ...edited, chain: removed });
+    listener!({ ...edited, chain: svc(iptables, 'ns/a') });
+    expect(reasons).toHaveLength(2);
+    listener!({ ...edited, chain: 'KUBE-SERVICES' });
+    listener!({ ...edited, chain: svc(iptables, 'ns/b') });
+    expect(reasons.splice(2)).toEqual([
+      'chain KUBE-SERVICES of table nat changed by iptables',
+      expect.stringContaining('KUBE-SVC-'),
+    ]);
+    // A full sync may touch anything, and is told about late.
+    await proxier.sync(plan, undefined);
+    await proxier.sync(plan, []);
+    listener!({ ...edited, chain: 'KUBE-SERVICES' });
+    expect(reasons).toHaveLength(2);
+    await clock.advance(1000);
     listener!({ table: 'nat', chain: 'DOCKER' });
     listener!({ table: 'nat', chain: 'POSTROUTING' });
     await clock.advance(1000);

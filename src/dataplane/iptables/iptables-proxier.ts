@@ -13,7 +13,7 @@ import { findCulprits } from './culprits.ts';
 import { ForeignChangeWatch } from './foreign-change-watch.ts';
 import type { WatchForeignChanges } from './foreign-changes.ts';
 import { BAD_NAME, type FullSyncResult, fullSync } from './full-sync.ts';
-import { type PortChange, partialInput } from './partial-input.ts';
+import { chainsRemovedFrom, type PortChange, partialInput } from './partial-input.ts';
 import { type ProgrammedPort, programPort } from './programmed-port.ts';
 import type { ProgrammedState } from './programmed-state.ts';
 import { allRules, textOf } from './restore-input.ts';
@@ -209,6 +209,7 @@ export class IptablesProxier implements Proxier {
       maxEdits: this.#iptables.backend === 'legacy' ? 0 : MAX_EDITS,
       chainsPerBlock: chainsPerBlock(this.#iptables),
     });
+    if (this.#subscription !== undefined) this.#watch.limitTo(chainsRemovedFrom(output.segments));
     try {
       if (output.segments.length > 0) await this.#iptables.restore(textOf(output.segments));
     } catch (error) {
@@ -220,6 +221,7 @@ export class IptablesProxier implements Proxier {
         throw error;
       }
       // What was changed is at fault, not the state of the kernel: all else is programmed at once.
+      this.#watch.limitTo(undefined);
       const setAside = new Map(culprits.owners.map((key) => [key, culprits.reason]));
       for (const [key, { reason }] of this.#setAside) setAside.set(key, reason);
       return this.#fullSync(plan, setAside);

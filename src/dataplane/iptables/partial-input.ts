@@ -66,6 +66,19 @@ export function partialInput(input: PartialInput): PartialOutput {
   };
 }
 
+/** The chains, as `table chain`, that lose rules or are deleted when the segments are written. */
+export function chainsRemovedFrom(segments: readonly Segment[]): ReadonlySet<string> {
+  const chains = new Set<string>();
+  let table = '';
+  for (const { text } of segments) {
+    for (const [, begin, name] of text.matchAll(/^(\*|:|-[DX] )(\S+)/gm)) {
+      if (begin === '*') table = name!;
+      else chains.add(`${table} ${name}`);
+    }
+  }
+  return chains;
+}
+
 /** What becomes of the chains of one ServicePort. */
 interface OwnChainChanges {
   readonly key: string;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ownIptablesLines } from './iptables-lines.ts';
 import { nftTable } from './nft-table.ts';
 import { NodeBed } from './node-bed.ts';
+import { service, slice } from './objects.ts';
 import type { ProxyProcess } from './proxy-process.ts';
 import { disturbances, shop, shopTraffic, WEB } from './shop.ts';
 import { waitUntil } from './wait-until.ts';
@@ -155,6 +156,31 @@ describe.each(['nft', 'legacy'] as const)('iptables mode on the back-end %s', (b
     expect(await bed.answers(`${WEB}:80`)).toBe(true);
     expect(await repairs('IPv4')).toBeGreaterThan(0);
   });
+});
+
+test('iptables mode on the back-end nft: our own syncs are no edits by others, an edit by iptables right after one is', async () => {
+  await bed.reset();
+  await bed.api.apply(...shop());
+  proxy = bed.start('iptables', { env: bed.environment('nft') });
+  await bed.synced(proxy);
+  const lines = () => ownIptablesLines(bed, 'nft');
+  const dns = async (address: string) => {
+    await bed.api.apply(slice('dns', [address], { protocol: 'UDP', port: 5353 }));
+    await waitUntil(`${address} is programmed`, async () =>
+      (await lines()).some((line) => line.includes(`--to-destination ${address}:5353`)),
+    );
+  };
+  for (let last = 100; last < 110; last++) {
+    await bed.api.apply(service(`more-${last}`, `10.96.0.${last}`), slice(`more-${last}`, ['10.244.1.2']));
+    await dns(`10.244.1.${last}`);
+    await bed.api.apply(slice('web', last % 2 === 0 ? ['10.244.1.2'] : ['10.244.1.2', '10.244.1.3']));
+  }
+  await bed.answersSoon(proxy, '10.96.0.109:80');
+  expect(await repairs('IPv4'), proxy.log).toBe(0);
+  await dns('10.244.1.2');
+  await bed.run(['iptables-nft', '-t', 'nat', '-F', 'KUBE-SERVICES']);
+  await bed.answersSoon(proxy, `${WEB}:80`);
+  await waitUntil('the repair is counted', async () => (await repairs('IPv4')) > 0);
 });
 
 function repairs(family: string): Promise<number> {
