@@ -162,7 +162,15 @@ describe('one bad object does not cost the others', () => {
       'pb',
       Buffer.concat([frame, encodeWatchEvent('ADDED', 'Service', good('c'))]),
     );
-    expect(events).toMatchObject([{ type: 'BAD', bad: { namespace: 'ns', name: 'b' } }, { type: 'ADDED' }]);
+    expect(events).toMatchObject([
+      { type: 'BAD', bad: { namespace: 'ns', name: 'b' }, isDeletion: false },
+      { type: 'ADDED' },
+    ]);
+    const deletion = encodeWatchEvent('DELETED', 'Service', good('b'));
+    deletion[deletion.indexOf(Buffer.from([0x18, 80]))] = 0x1f;
+    expect(decodeWatch(service, 'pb', deletion)).toMatchObject([
+      { type: 'BAD', bad: { name: 'b' }, isDeletion: true },
+    ]);
   });
 
   test('JSON list and watch', () => {
@@ -186,7 +194,11 @@ describe('one bad object does not cost the others', () => {
     ]);
     const event = { type: 'MODIFIED', object: { kind: 'Service', ...wrong } };
     expect(decodeWatch(service, 'json', Buffer.from(JSON.stringify(event)))).toMatchObject([
-      { type: 'BAD', bad: { name: 'b' } },
+      { type: 'BAD', bad: { name: 'b' }, isDeletion: false },
+    ]);
+    const deletion = Buffer.from(JSON.stringify({ ...event, type: 'DELETED' }));
+    expect(decodeWatch(service, 'json', deletion)).toMatchObject([
+      { type: 'BAD', bad: { name: 'b' }, isDeletion: true },
     ]);
   });
 

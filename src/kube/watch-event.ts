@@ -1,6 +1,9 @@
 import type { Status } from './status.ts';
 
-/** One event of a watch stream. An object that could not be decoded is delivered as `BAD`, so that the stream goes on. */
+/**
+ * One event of a watch stream. An object that could not be decoded is delivered as `BAD`, so that the stream goes on;
+ * that it is gone can still be told where its name can be read.
+ */
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | {
@@ -10,7 +13,7 @@ export type WatchEvent<T> =
       readonly initialEventsEnd: boolean;
     }
   | { readonly type: 'ERROR'; readonly status: Status }
-  | { readonly type: 'BAD'; readonly bad: BadObject };
+  | { readonly type: 'BAD'; readonly bad: BadObject; readonly isDeletion: boolean };
 
 /** An object that cannot be used: what is known of it, and why. */
 export interface BadObject {

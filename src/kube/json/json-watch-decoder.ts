@@ -43,7 +43,8 @@ function watchEventFromJson<T extends KubeObject>(decoder: KindDecoder<T>, json:
         return { type, object: decoder.fromJson(object) };
       } catch (error) {
         if (!(error instanceof DecodeError)) throw error;
-        return { type: 'BAD', bad: badJsonObject(decoder.kind, object, error) };
+        const bad = badJsonObject(decoder.kind, object, error);
+        return { type: 'BAD', bad, isDeletion: type === 'DELETED' };
       }
     case 'BOOKMARK': {
       expectKind(object, decoder.kind);

@@ -108,7 +108,8 @@ function decodeObjectEvent<T extends KubeObject>(
     return { type, object: decoder.fromProtobuf(envelope.raw) };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    return { type: 'BAD', bad: badProtobufObject(decoder.kind, bytes, position, limit, error) };
+    const bad = badProtobufObject(decoder.kind, bytes, position, limit, error);
+    return { type: 'BAD', bad, isDeletion: type === 'DELETED' };
   }
 }
 

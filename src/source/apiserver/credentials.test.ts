@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -161,7 +170,6 @@ describe('credential plugins', () => {
     write('answer', JSON.stringify({ apiVersion, kind: 'ExecCredential', status }));
   }
   const runs = async () => {
-    const { readFileSync } = await import('node:fs');
     return readFileSync(path('runs'), 'utf8').trim().split('\n');
   };
 
@@ -196,6 +204,17 @@ describe('credential plugins', () => {
     credentials.refused(used);
     expect(await authorization(credentials)).toBe('Bearer two');
     expect((await runs()).length).toBe(2);
+  });
+
+  test('a plugin that leaves a program behind which holds its output open is done when it ends', async () => {
+    plugin({ token: 'one' });
+    const login = `#!/bin/sh\nsleep 600 &\necho $! > ${path('pid')}\ncat ${path('answer')}\n`;
+    write('login', login);
+    try {
+      expect(await authorization(provider())).toBe('Bearer one');
+    } finally {
+      process.kill(Number(readFileSync(path('pid'), 'utf8')));
+    }
   });
 
   test('a certificate from the plugin is used for TLS, without a header', async () => {

@@ -17,6 +17,8 @@ export interface ExecCredential {
 
 const timeoutMs = 60_000;
 const maxOutputBytes = 1024 * 1024;
+/** What a plugin has left running may hold its output open; what it wrote itself is there by then. */
+const outputAfterExitMs = 1000;
 
 /** Runs a credential plugin when it is needed and keeps what it hands out until that expires or is refused. */
 export class ExecCredentials {
@@ -105,7 +107,12 @@ function runPlugin(plugin: ExecPlugin, env: NodeJS.ProcessEnv): Promise<string> 
     const fail = (problem: string, cause?: unknown) =>
       reject(new CredentialsError({ code: 'CREDENTIALS_EXEC_FAILED', command, problem }, { cause }));
     // What the plugin says on stderr goes to our own: it is meant for the operator.
-    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'], timeout: timeoutMs });
+    const child = spawn(command, args, {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+    });
     const output: Buffer[] = [];
     let bytes = 0;
     child.stdout.on('data', (chunk: Buffer) => {
@@ -116,6 +123,10 @@ function runPlugin(plugin: ExecPlugin, env: NodeJS.ProcessEnv): Promise<string> 
     child.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') fail(`not found${installHint === '' ? '' : `. ${installHint}`}`, error);
       else fail('cannot be run', error);
+    });
+    child.on('exit', () => {
+      const timer = setTimeout(() => child.stdout.destroy(), outputAfterExitMs);
+      child.on('close', () => clearTimeout(timer));
     });
     child.on('close', (code, signal) => {
       if (code === 0) resolve(Buffer.concat(output).toString('utf8'));

@@ -54,7 +54,7 @@ export class KnownObjects<T extends KubeObject> {
     if (bad.name !== '') this.#listed?.add(objectKey(bad));
   }
 
-  delete(object: T): void {
+  delete(object: { readonly namespace?: string; readonly name: string }): void {
     const key = objectKey(object);
     this.#listed?.delete(key);
     this.#remove(key);

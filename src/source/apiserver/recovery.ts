@@ -12,6 +12,8 @@ export interface Attempt {
   readonly asksForJson: boolean;
   /** A watch was open that had brought no bookmark: a server on which nothing has happened since its start sends none. */
   readonly maybeIdle: boolean;
+  /** It happened in an open watch: a status is that of an ERROR event. */
+  readonly isStream: boolean;
 }
 
 /** How it goes on. */
@@ -45,6 +47,8 @@ const defaults: Recovery = {
   isNormal: false,
 };
 
+/** A longer wait is no API server's wish but a mistake, perhaps of a proxy in between. */
+const longestRetryAfterMs = 5 * 60_000;
 /** How often a server without the ServiceCIDR API is asked again. */
 const absentDelayMs = 10 * 60_000;
 
@@ -83,7 +87,8 @@ export function recoveryFor(error: unknown, attempt: Attempt): Recovery {
 }
 
 function afterStatus(error: ApiError, attempt: Attempt): Recovery {
-  const minDelayMs = (error.detail.code === 'API_STATUS' && error.detail.retryAfterMs) || 0;
+  const asked = (error.detail.code === 'API_STATUS' && error.detail.retryAfterMs) || 0;
+  const minDelayMs = Math.min(asked, longestRetryAfterMs);
   const httpStatus = httpStatusOf(error);
   if (isExpired(error)) {
     return {
@@ -145,6 +150,15 @@ function afterStatus(error: ApiError, attempt: Attempt): Recovery {
         isNormal: true,
         message: 'The API server does not speak protobuf; asking for JSON',
       };
+  }
+  // The event after our version is one that the server cannot send, now or ever: a list passes it by, as client-go's does.
+  if (attempt.isStream && httpStatus !== 429) {
+    return {
+      ...defaults,
+      next: 'list',
+      minDelayMs,
+      message: 'The API server broke off a watch; reading everything again',
+    };
   }
   // A server in trouble may be one that is being restored.
   const next = httpStatus !== undefined && httpStatus >= 500 ? 'verify' : 'watch';

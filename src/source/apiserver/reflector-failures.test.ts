@@ -58,6 +58,35 @@ describe('the version is too old', () => {
   });
 });
 
+describe('an ERROR event', () => {
+  const broken = watch((opened) => opened.error(500, 'InternalError').end());
+
+  test('of another kind: the server may never get past that version, so everything is read again', async () => {
+    rig.listThenWatch(10, [], broken, list([service('a', 11)], { resourceVersion: '12' }), watch());
+    rig.start();
+    await rig.requests(4);
+    expect(query(rig.server.requests[2])).toEqual({ ...selectors, resourceVersion: '10' });
+    expect(query(rig.server.requests[3])).toMatchObject({ watch: 'true', resourceVersion: '12' });
+    expect(rig.sink.calls).toEqual(['synced', 'set ns/a@11']);
+  });
+
+  test('that asks for patience: the watch goes on from its version', async () => {
+    const busy = watch((opened) => opened.error(429, 'TooManyRequests').end());
+    rig.listThenWatch(10, [], busy, watch());
+    rig.start();
+    await rig.requests(3);
+    expect(query(rig.server.requests[2])).toMatchObject({ watch: 'true', resourceVersion: '10' });
+  });
+
+  test('again and again: the delays grow', async () => {
+    const page = list([], { resourceVersion: '10' });
+    rig.listThenWatch(10, [], broken, page, broken, page, broken, page, watch());
+    rig.start({}, 100);
+    await rig.requests(8);
+    expect(rig.clock.delays.filter((delay) => [800, 1600, 3200].includes(delay))).toEqual([800, 1600, 3200]);
+  });
+});
+
 describe('the server is behind', () => {
   const tooLarge = refusal(504, 'Timeout', {
     details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
@@ -256,6 +285,18 @@ describe('failures', () => {
     await rig.requests(3);
     expect(rig.clock.delays).toContain(7000);
     expect(rig.sink.calls).toEqual(['synced']);
+  });
+
+  test('Retry-After beyond all reason is five minutes', async () => {
+    rig.server.answer(
+      refusal(503, 'ServiceUnavailable', { headers: { 'retry-after': '99999999999' } }),
+      list([], { resourceVersion: '1' }),
+      watch(),
+    );
+    rig.start({}, 1000);
+    await rig.requests(3);
+    expect(rig.clock.delays).toContain(300_000);
+    expect(Math.max(...rig.clock.delays)).toBeLessThan(2 ** 31);
   });
 
   test.each([

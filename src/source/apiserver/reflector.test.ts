@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { list, refusal, service, watch } from './testing/answers.ts';
+import { jsonList, list, refusal, service, watch } from './testing/answers.ts';
 import { openWatch, query, reflectorRig, selectors } from './testing/reflector-rig.ts';
 
 const rig = reflectorRig();
@@ -82,6 +82,20 @@ describe('list and watch', () => {
     await rig.requests(3);
     expect(query(rig.server.requests[2])).toMatchObject({ resourceVersion: '40', watch: 'true' });
     expect(rig.warnings).toEqual([]);
+  });
+
+  test('an object that became unreadable and is then deleted is gone', async () => {
+    const broken = { ...service('a', 12), spec: { ports: [{ port: 'http' }] } };
+    const event = (type: string, version: number) =>
+      `${JSON.stringify({ type, object: { ...broken, metadata: { name: 'a', namespace: 'ns', resourceVersion: String(version) } } })}\n`;
+    rig.server.answer(jsonList([service('a', 5)], { resourceVersion: '10' }), (response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write(event('MODIFIED', 11));
+      response.write(event('DELETED', 12));
+    });
+    rig.start();
+    await rig.calls(3);
+    expect(rig.sink.take()).toEqual(['set ns/a@5', 'synced', 'delete ns/a']);
   });
 
   test('an object that cannot be read is skipped, and not taken for deleted', async () => {

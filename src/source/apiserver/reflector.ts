@@ -78,8 +78,8 @@ export class Reflector<T extends KubeObject> {
   /** Versions of before may come again with other content: the server's history went back. */
   #historyReset = false;
   #isFailing = false;
-  /** A watch is open that has brought no bookmark yet. */
-  #maybeIdle = false;
+  /** The watch of this round has been granted; `idle` before its first bookmark. */
+  #stream: 'none' | 'idle' | 'bookmarked' = 'none';
 
   constructor(options: ReflectorOptions, dependencies: ReflectorDependencies<T>) {
     const { listWatch, sink, clock, logger, random } = dependencies;
@@ -103,6 +103,7 @@ export class Reflector<T extends KubeObject> {
   /** Runs until the signal is aborted; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      this.#stream = 'none';
       try {
         await this.#round(signal);
       } catch (error) {
@@ -200,7 +201,7 @@ export class Reflector<T extends KubeObject> {
     let openedAt: number | undefined;
     const opened = () => {
       openedAt = this.#clock.monotonic();
-      this.#maybeIdle = true;
+      this.#stream = 'idle';
     };
     try {
       await this.#listWatch.watch(this.#accept, query, onEvent, opened, silenceMs, signal);
@@ -236,13 +237,14 @@ export class Reflector<T extends KubeObject> {
         if (this.#next === 'list' && event.initialEventsEnd) {
           this.#everythingListed(event.resourceVersion);
         } else {
-          this.#maybeIdle = false;
+          this.#stream = 'bookmarked';
           this.#advance(event.resourceVersion);
         }
         break;
       case 'BAD':
         this.#advance(event.bad.resourceVersion);
-        this.#keepBad(event.bad);
+        if (event.isDeletion && event.bad.name !== '') this.#known.delete(event.bad);
+        else this.#keepBad(event.bad);
         break;
       case 'ERROR':
         throw new ApiError({
@@ -291,9 +293,9 @@ export class Reflector<T extends KubeObject> {
       usesWatchList: wasListing && this.#useWatchList,
       isOptional: this.#listWatch.resource.isOptional,
       asksForJson: this.#accept === jsonType,
-      maybeIdle: this.#maybeIdle && !wasListing,
+      maybeIdle: this.#stream === 'idle' && !wasListing,
+      isStream: this.#stream !== 'none',
     });
-    this.#maybeIdle = false;
     if (recovery.absent) this.#known.markSynced();
     if (recovery.useJson) this.#accept = jsonType;
     if (recovery.withoutWatchList) this.#useWatchList = false;
