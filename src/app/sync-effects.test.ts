@@ -5,9 +5,10 @@ import { ProxyHealth } from '../health/proxy-health.ts';
 import { FairleadMetrics } from '../metrics/fairlead-metrics.ts';
 import type { HistogramVec } from '../metrics/histogram.ts';
 import { ProxyMetrics } from '../metrics/proxy-metrics.ts';
-import { service } from '../model/testing/objects.ts';
+import { endpoint, service, slice } from '../model/testing/objects.ts';
 import { settings } from '../plan/testing/settings.ts';
 import { FamilySync } from '../sync/family-sync.ts';
+import { familySinks } from './family-sinks.ts';
 import { SyncEffects } from './sync-effects.ts';
 
 /** A loop whose syncs take as long as the test says. */
@@ -106,4 +107,40 @@ test('a loop that begins counts as asked for, whether or not there is anything t
   expect(metrics.syncProxyRulesLastQueuedTimestamp.with({ ip_family: 'IPv6' }).value).toBe(
     clock.now() / 1000,
   );
+});
+
+test('in dual-stack a slice counts once, for its family; a Service for both', async () => {
+  const { clock, metrics, observer } = setup();
+  const { promise: never } = Promise.withResolvers<{ operations: number }>();
+  const syncs = (['IPv4', 'IPv6'] as const).map(
+    (family) =>
+      new FamilySync(
+        { settings: settings({ family }), intervals: { min: 1000, retry: 30_000, max: 3_600_000 } },
+        {
+          proxier: { sync: () => never, async cleanup() {}, close() {} },
+          observer,
+          reportProblem: () => {},
+          reportLostFrontend: () => {},
+          clock,
+          logger: silentLogger,
+        },
+      ),
+  );
+  const none = { set() {}, delete() {}, synced() {} };
+  const { services, endpointSlices } = familySinks(syncs, none, none, { forget: () => {} });
+  const counts = () => [metrics.endpointChangesTotal.value, metrics.endpointChangesPending.value];
+  endpointSlices.set(slice({ name: 'four', endpoints: [endpoint('10.0.0.1')] }));
+  expect(counts()).toEqual([1, 1]);
+  endpointSlices.set(slice({ name: 'four', endpoints: [endpoint('10.0.0.1')] }));
+  expect(counts()).toEqual([2, 1]);
+  endpointSlices.set(slice({ name: 'six', addressType: 'IPv6', endpoints: [endpoint('fd00::1')] }));
+  expect(counts()).toEqual([3, 1]);
+  endpointSlices.delete('default', 'six');
+  endpointSlices.set(slice({ name: 'another', endpoints: [endpoint('10.0.0.2')] }));
+  expect(counts()).toEqual([5, 2]);
+  endpointSlices.delete('default', 'four');
+  endpointSlices.delete('default', 'nobody knows');
+  expect(counts()[0]).toBe(6);
+  services.set(service({ name: 'web' }));
+  expect(metrics.serviceChangesTotal.value).toBe(2);
 });

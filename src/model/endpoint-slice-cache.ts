@@ -69,6 +69,11 @@ export class EndpointSliceCache {
     return [service];
   }
 
+  /** Whether the last noted version of a slice was of this family, and some Service's. */
+  has(namespace: string, name: string): boolean {
+    return this.#owner.has(serviceKey(namespace, name));
+  }
+
   /** The trigger time that the last noted version of a slice carries, `''` where there is none. */
   lastChangeTriggerTime(namespace: string, serviceName: string, name: string): string {
     return this.#known(serviceKey(namespace, serviceName), name)?.lastChangeTriggerTime ?? '';

@@ -101,13 +101,14 @@ export class FamilySync {
     const changed = this.#slices.update(slice);
     for (const service of changed)
       this.#triggerTimes.noteChange(service, lastChangeTriggerTime, false, before);
-    this.#noteSlice(changed);
+    this.#noteSlice(changed, slice.addressType === this.family);
   }
 
   deleteEndpointSlice(namespace: string, name: string): void {
+    const isOurs = this.#slices.has(namespace, name);
     const changed = this.#slices.delete(namespace, name);
     for (const service of changed) this.#triggerTimes.noteChange(service, '', true);
-    this.#noteSlice(changed);
+    this.#noteSlice(changed, isOurs);
   }
 
   servicesSynced(): void {
@@ -168,8 +169,9 @@ export class FamilySync {
     if (pending) this.#noteChange();
   }
 
-  #noteSlice(changed: readonly string[]): void {
-    this.#observer.endpointsChanged(this.family, this.#slices.pendingCount);
+  /** Slices of the other family pass by here as well: the observer is told of ours alone. */
+  #noteSlice(changed: readonly string[], isOurs: boolean): void {
+    if (isOurs) this.#observer.endpointsChanged(this.family, this.#slices.pendingCount);
     if (changed.length > 0) this.#noteChange();
   }
 
