@@ -12,11 +12,21 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Node fires timers with a longer delay at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   schedule(milliseconds, callback) {
-    const handle = setTimeout(callback, milliseconds);
+    let handle: NodeJS.Timeout;
+    const arm = (left: number) => {
+      handle =
+        left <= LONGEST_TIMER_MS
+          ? setTimeout(callback, left)
+          : setTimeout(() => arm(left - LONGEST_TIMER_MS), LONGEST_TIMER_MS);
+    };
+    arm(milliseconds);
     return { cancel: () => clearTimeout(handle) };
   },
 };
