@@ -214,6 +214,38 @@ describe('affinity', () => {
   );
 });
 
+test('another affinity timeout holds for connections from then on, also where a set keeps the one it was declared with', async () => {
+  namespace.run('ip', 'route', 'replace', '172.30.0.0/24', 'dev', 'lo');
+  const sticky = (timeout: number): ServiceFields => ({
+    clusterIP: '172.30.0.41',
+    ports: [{ name: 'p80' }],
+    sessionAffinity: 'ClientIP',
+    affinityTimeoutSeconds: timeout,
+  });
+  const table = new TestTable(
+    new TestCluster().service('ns1/svc1', sticky(10_800)).slice('ns1/svc1', { p80: '80' }, ['10.180.0.1']),
+    kernel,
+  );
+  await table.fullSync();
+  const [set] = [...table.listing().sets.values()].flatMap((listed) =>
+    listed.set.kind === 'set' && listed.set.name.startsWith('affinity-') ? [listed.set] : [],
+  );
+  table.cluster.service('ns1/svc1', sticky(60));
+  await table.partialSync();
+  // As kernels before 6.2 do it.
+  kernel.commit(new Transaction('ip', TABLE).add({ ...set!, timeoutMs: 10_800_000 }));
+  expect(table.listing().sets.get(set!.name)?.set.timeoutMs).toBe(10_800_000);
+  // Nothing listens there; the packet has been treated all the same.
+  namespace.run(
+    process.execPath,
+    '-e',
+    "require('net').connect(80, '172.30.0.41').on('error', () => {}); setTimeout(process.exit, 200)",
+  );
+  const rows = table.listing().sets.get(set!.name)!.rows!;
+  expect(rows.count).toBe(1);
+  expect(rows.expirationsMs?.[0]).toBeLessThanOrEqual(60_000);
+});
+
 test('C95: long names work, and twins that differ in the last letter do not meet', async () => {
   const long = 'n'.repeat(63);
   const cluster = new TestCluster();
@@ -332,7 +364,7 @@ test('a full sync repairs whatever others made of the table', async () => {
 test('no new connection fails while tables are rewritten, taken over, repaired and changed', async () => {
   namespace.run('ip', 'address', 'add', '10.0.0.1/32', 'dev', 'lo');
   namespace.run('ip', 'address', 'add', '10.0.0.2/32', 'dev', 'lo');
-  namespace.run('ip', 'route', 'add', '172.30.0.0/24', 'dev', 'lo');
+  namespace.run('ip', 'route', 'replace', '172.30.0.0/24', 'dev', 'lo');
   const fields = (affinity: string): ServiceFields => ({
     clusterIP: '172.30.0.41',
     ports: [{ name: 'p80' }],

@@ -173,7 +173,7 @@ describe('a partial sync does as much as has changed', () => {
       name: 'another affinity timeout',
       from: clusterOf(sticky, pods(3)),
       change: (cluster) => cluster.service(KEY, { ...sticky, affinityTimeoutSeconds: 60 }),
-      expected: { 'add set affinity-…': 3 },
+      expected: { 'add set affinity-…': 3, 'flush chain endpoint-…': 3, 'add rule in endpoint-…': 6 },
     },
     {
       name: 'other source ranges',

@@ -55,7 +55,7 @@ const remembering = (endpoint: string, ip: string, timeout = '3h') => ({
   set: `set affinity-${endpoint}: type ipv4_addr; flags dynamic,timeout; timeout ${timeout}`,
   chain: [
     `chain endpoint-${endpoint}`,
-    `  update @affinity-${endpoint} { ip saddr }`,
+    `  update @affinity-${endpoint} { ip saddr timeout 3h }`,
     `  meta l4proto tcp dnat to ${ip}:80`,
   ],
 });
@@ -142,7 +142,7 @@ test('affinity, IPv6', () => {
   expect(objectsOf(fields, ['fd00:10:180::1'], settings)).toEqual([
     `set affinity-${name}: type ipv6_addr; flags dynamic,timeout; timeout 3h`,
     `chain endpoint-${name}`,
-    `  update @affinity-${name} { ip6 saddr }`,
+    `  update @affinity-${name} { ip6 saddr timeout 3h }`,
     '  meta l4proto tcp dnat to [fd00:10:180::1]:80',
     `chain service-${BASE}`,
     `  ip6 saddr @affinity-${name} goto endpoint-${name}`,

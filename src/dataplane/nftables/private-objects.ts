@@ -91,16 +91,18 @@ class Builder implements PrivateObjects {
     const family = nftFamily(this.#settings.family);
     const { servicePort } = this.#plan;
     const base = endpointBase(servicePort, endpoint);
+    const timeoutMs = servicePort.affinityTimeoutSeconds * 1000;
     this.sets.push({
       kind: 'set',
       name: `affinity-${base}`,
       key: { type: [family === 'ip' ? 'ipv4_addr' : 'ipv6_addr'] },
       flags: ['dynamic', 'timeout'],
-      timeoutMs: servicePort.affinityTimeoutSeconds * 1000,
+      timeoutMs,
     });
     this.#chain(`endpoint-${base}`, [
       // A rule of its own: when the set is full the client goes unremembered, not unserved.
-      [{ kind: 'update', op: 'update', set: `affinity-${base}`, key: [saddr(family)] }],
+      // With the time-out in it, because kernels before 6.2 leave that of a set as it was declared first.
+      [{ kind: 'update', op: 'update', set: `affinity-${base}`, key: [saddr(family)], timeoutMs }],
       [
         { kind: 'match', left: [metaL4proto], op: '==', right: servicePort.protocol.toLowerCase() },
         { kind: 'dnat', to: { address: endpoint.ip, port: endpoint.port } },
