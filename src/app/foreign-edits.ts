@@ -1,3 +1,4 @@
+import { errorCode } from '../base/fairlead-error.ts';
 import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import { TABLE } from '../dataplane/nftables/names.ts';
@@ -5,9 +6,13 @@ import type { NftablesKernel } from '../dataplane/nftables/nftables-kernel.ts';
 import { NETLINK_NETFILTER, openNetlinkSocket } from '../kernel/netlink/netlink-socket.ts';
 import type { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
 import type { RulesetEvent } from '../kernel/nftables/ruleset-event.ts';
+import type { Transaction } from '../kernel/nftables/transaction.ts';
 import { watchRuleset } from '../kernel/nftables/watch-ruleset.ts';
 
-/** Transactions above this size are committed with the event queue closed: each element would cost an event. */
+/**
+ * Transactions from this size on are committed with the event queue closed where that is safe: making an event for each
+ * element, only to drop it, doubles the time the kernel takes.
+ */
 const QUIET_FROM_OPERATIONS = 1000;
 
 /** linux/netfilter.h: NFPROTO_IPV4, NFPROTO_IPV6. */
@@ -17,7 +22,7 @@ const FAMILIES: ReadonlyMap<number, IpFamily> = new Map([
 ]);
 
 export interface ForeignEdits {
-  /** The connection to commit with: big transactions do not flood the queue, and what others do meanwhile is noticed. */
+  /** The connection to commit with: its changes are no foreign edits, and what others do meanwhile is noticed. */
   readonly kernel: NftablesKernel;
   close(): void;
 }
@@ -35,19 +40,35 @@ export function watchForeignEdits(options: {
   const { own, families, logger, onForeignEdit } = options;
   /** What the transaction that is being told about changed in our tables. */
   let edits = new Map<IpFamily, string>();
+  /** Somebody else has changed the ruleset, be it other tables, since the last big transaction. */
+  let othersAreActive = false;
   const all = (what: string) => {
     for (const family of families) onForeignEdit(family, what);
   };
   const socket = openNetlinkSocket(NETLINK_NETFILTER);
+  socket.ignoreEventsOf(own.portId);
+  /** Returns `undefined`, with nothing done, when somebody else was quicker. */
+  const commitUnheard = (transaction: Transaction): number | undefined => {
+    const before = own.generation().generation;
+    try {
+      const size = watch.pause(() => own.commit(transaction, { generation: before }));
+      // Nothing was changed before the commit, so only the moment behind it is left to look at.
+      if (own.generation().generation !== before + 1) all('changes during a full sync');
+      return size;
+    } catch (error) {
+      if (errorCode(error) === 'NFT_GENERATION_CHANGED') return undefined;
+      throw error;
+    }
+  };
   const watch = watchRuleset(socket, {
     onEvent(event) {
-      if (event.portId === own.portId) return;
       if (event.kind !== 'generation') {
         const family = FAMILIES.get(event.familyNumber);
         if (event.table !== TABLE || family === undefined || edits.has(family)) return;
         edits.set(family, describe(event));
         return;
       }
+      othersAreActive = true;
       const done = edits;
       edits = new Map();
       for (const [family, what] of done)
@@ -62,11 +83,10 @@ export function watchForeignEdits(options: {
       close: () => own.close(),
       commit(transaction) {
         if (transaction.size < QUIET_FROM_OPERATIONS) return own.commit(transaction);
-        const before = own.generation().generation;
-        // Refused if anybody changed anything since, so only the moment behind the commit is left to look at.
-        const size = watch.pause(() => own.commit(transaction, { generation: before }));
-        if (own.generation().generation !== before + 1) all('changes during a full sync');
-        return size;
+        const isSafe = !othersAreActive;
+        othersAreActive = false;
+        const size = isSafe ? commitUnheard(transaction) : undefined;
+        return size ?? own.commit(transaction);
       },
     },
     close() {

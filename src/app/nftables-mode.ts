@@ -1,5 +1,6 @@
 import type { IpFamily } from '../base/ip.ts';
 import { nftFamily } from '../dataplane/nftables/family-terms.ts';
+import { holdTranslation } from '../dataplane/nftables/hold-translation.ts';
 import { TABLE } from '../dataplane/nftables/names.ts';
 import type { NftablesKernel } from '../dataplane/nftables/nftables-kernel.ts';
 import { NftablesProxier } from '../dataplane/nftables/nftables-proxier.ts';
@@ -20,6 +21,16 @@ export function openNftablesMode(families: readonly IpFamily[], dependencies: Mo
     throw error;
   }
   const edits = watchForeignEdits({ own: connection, families, logger, onForeignEdit });
+  for (const family of families) {
+    try {
+      connection.commit(holdTranslation(nftFamily(family), connection.portId));
+    } catch (error) {
+      logger.verbose(2, 'Connections will break should somebody flush the ruleset', {
+        ipFamily: family,
+        error: String(error),
+      });
+    }
+  }
   const kernel = explainingFirstFailure(edits.kernel, connection);
   const proxiers = new Map<IpFamily, Proxier>();
   for (const family of families)

@@ -68,6 +68,35 @@ test('options are written and read back', () => {
   expect(value.readUInt32LE(0)).toBe(20_000);
 });
 
+test('a filter keeps datagrams out of the queue', async () => {
+  const { fd, port } = udpSocket();
+  // Of a UDP datagram a filter sees the 8 bytes of its header first. "ret #-1" unless the first byte behind it is "x".
+  const program = Buffer.alloc(4 * 8);
+  const instructions = [
+    [0x30, 0, 0, 8],
+    [0x15, 0, 1, 'x'.charCodeAt(0)],
+    [0x06, 0, 0, 0],
+    [0x06, 0, 0, 0xffff],
+  ] as const;
+  for (const [i, [code, ifTrue, ifFalse, value]] of instructions.entries()) {
+    program.writeUInt16LE(code, i * 8);
+    program[i * 8 + 2] = ifTrue;
+    program[i * 8 + 3] = ifFalse;
+    program.writeUInt32LE(value, i * 8 + 4);
+  }
+  expect(calls.attachFilter(fd, program)).toBe(0);
+  for (const text of ['x1', 'a2', 'x3', 'b4']) await sendTo(port, text);
+  const receive = () => {
+    const buffer = Buffer.alloc(8);
+    const length = calls.recvfrom(fd, buffer, MSG_DONTWAIT, Buffer.alloc(16));
+    return length < 0 ? length : buffer.toString('latin1', 0, length);
+  };
+  expect([receive(), receive(), receive()]).toEqual(['a2', 'b4', -EAGAIN]);
+  // A program that does not end is none.
+  expect(calls.attachFilter(fd, program.subarray(0, 16))).toBe(-EINVAL);
+  expect(calls.attachFilter(-1, program)).toBe(-EBADF);
+});
+
 test('failures are negated errnos, on this thread and on another', async () => {
   const { fd } = udpSocket();
   expect(calls.close(-1)).toBe(-EBADF);

@@ -1,6 +1,12 @@
 import { type ForeignFunction, loadKoffi } from './koffi.ts';
 import type { ReadableWatcher, Syscalls } from './syscalls.ts';
 
+// asm-generic/socket.h; the same on every architecture that Node runs on.
+const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
+/** Bytes of struct sock_filter (linux/filter.h). */
+const INSTRUCTION_LENGTH = 8;
+
 let bound: (Syscalls & ReadableWatcher) | undefined;
 
 /** The C library's calls. The library is loaded on the first call of this function, not on import. */
@@ -19,6 +25,7 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
   const getsockopt = libc.func('getsockopt', 'int', ['int', 'int', 'int', 'void *', 'void *']);
   const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
   const recvfrom = libc.func('recvfrom', 'long', ['int', 'void *', 'size_t', 'int', 'void *', 'void *']);
+  const memmove = libc.func('memmove', 'uintptr_t', ['void *', 'void *', 'size_t']);
   const close = libc.func('close', 'int', ['int']);
   const setns = libc.func('setns', 'int', ['int', 'int']);
 
@@ -39,6 +46,16 @@ function bindSyscalls(): Syscalls & ReadableWatcher {
       return status < 0 ? status : length[0]!;
     },
     setsockopt: (fd, level, option, value) => result(setsockopt(fd, level, option, value, value.length)),
+    attachFilter(fd, program) {
+      // The option's value points to the program, so that has to stay where it is: outside of the engine's heap.
+      const pinned = Buffer.allocUnsafeSlow(program.length);
+      pinned.set(program);
+      // struct sock_fprog: the number of instructions (16 bits), and their address, which memmove returns.
+      const value = new BigUint64Array([0n, BigInt(memmove(pinned, pinned, 0))]);
+      new Uint16Array(value.buffer)[0] = program.length / INSTRUCTION_LENGTH;
+      const bytes = new Uint8Array(value.buffer);
+      return result(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, bytes, bytes.length));
+    },
     getsockopt(fd, level, option, value) {
       length[0] = value.length;
       const status = result(getsockopt(fd, level, option, value, length));

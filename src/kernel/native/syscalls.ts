@@ -14,6 +14,8 @@ export interface Syscalls {
   getsockname(fd: number, address: Uint8Array): number;
   /** setsockopt(2). */
   setsockopt(fd: number, level: number, option: number, value: Uint8Array): number;
+  /** setsockopt(2) with SO_ATTACH_FILTER; `program` is an array of struct sock_filter. */
+  attachFilter(fd: number, program: Uint8Array): number;
   /** getsockopt(2); writes into `value` and returns the length the kernel reports. */
   getsockopt(fd: number, level: number, option: number, value: Uint8Array): number;
   /** send(2). */

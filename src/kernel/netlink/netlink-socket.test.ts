@@ -13,6 +13,7 @@ class FakeSyscalls implements Syscalls, ReadableWatcher {
   mayForce = true;
   sendLimit = 212_992;
   bindResult = 0;
+  filterResult = 0;
   /** What calls in the background wait for. */
   pause: Promise<void> = Promise.resolve();
 
@@ -34,6 +35,10 @@ class FakeSyscalls implements Syscalls, ReadableWatcher {
       if (option === 32) this.sendLimit = number * 2;
     }
     return 0;
+  }
+  attachFilter(_fd: number, program: Uint8Array): number {
+    this.options.push(`filter of ${program.length / 8} instructions`);
+    return this.filterResult;
   }
   getsockopt(_fd: number, _level: number, _option: number, value: Uint8Array): number {
     Buffer.from(value.buffer, value.byteOffset).writeUInt32LE(this.sendLimit, 0);
@@ -104,6 +109,16 @@ describe('opening', () => {
     expect(() => openNetlinkSocket(12, { syscalls })).toThrow('open netlink socket: bind failed with EPERM');
     expect(syscalls.closed).toEqual([7]);
   });
+});
+
+test('events of a port are filtered out; a kernel that refuses is an error', () => {
+  const { syscalls, socket } = open();
+  socket.ignoreEventsOf(1234);
+  expect(syscalls.options.at(-1)).toBe('filter of 4 instructions');
+  syscalls.filterResult = -EPERM;
+  expect(() => socket.ignoreEventsOf(1234)).toThrow(
+    'ignore events of port 1234: setsockopt failed with EPERM',
+  );
 });
 
 describe('sending', () => {

@@ -2,6 +2,7 @@ import { EAGAIN, EINTR, ENOBUFS } from '../native/errno.ts';
 import { linuxSyscalls } from '../native/linux-syscalls.ts';
 import type { ReadableWatcher, Syscalls } from '../native/syscalls.ts';
 import { readHostU32, writeHostU16, writeHostU32 } from './byte-order.ts';
+import { dropMessagesFrom } from './drop-messages-from.ts';
 import { NetlinkError, syscallError } from './netlink-error.ts';
 
 // linux/netlink.h: protocols
@@ -55,6 +56,11 @@ export interface NetlinkSocket {
   /** Subscribes to a multicast group (its number, not a bit mask). */
   joinGroup(group: number): void;
   leaveGroup(group: number): void;
+  /**
+   * Keeps multicast messages about what the socket `portId` asked for out of the queue. The kernel tells by the first
+   * message of a datagram; all messages of one are about the same request.
+   */
+  ignoreEventsOf(portId: number): void;
   /** Calls back on the event loop while there is something to receive. Does not keep the process alive. */
   watch(onReadable: () => void): { close(): void };
   /** Closes the socket and its watches; a call in the background ends first. Closing twice is harmless. */
@@ -158,6 +164,12 @@ class LinuxNetlinkSocket implements NetlinkSocket {
 
   leaveGroup(group: number): void {
     this.#membership(NETLINK_DROP_MEMBERSHIP, group, `leave netlink group ${group}`);
+  }
+
+  ignoreEventsOf(portId: number): void {
+    const op = `ignore events of port ${portId}`;
+    this.#mustBeOpen(op);
+    this.#checked(op, 'setsockopt', this.#syscalls.attachFilter(this.#fd, dropMessagesFrom(portId)));
   }
 
   watch(onReadable: () => void): { close(): void } {

@@ -42,8 +42,9 @@ export function commitError(
   }
   const [cause] = failed;
   const errno = cause?.errno ?? rejections[0]?.errno ?? EINVAL;
-  if (errno === EPERM) return permissionDenied();
-  const said = cause?.message === undefined ? '' : `: ${cause.message}`;
+  // What this process lacks is said of the batch; of an operation it is that another process owns the table (flag `owner`).
+  const reason = errno === EPERM ? 'another process owns the table' : cause?.message;
+  const said = reason === undefined ? '' : `: ${reason}`;
   const others = failed.length > 1 ? ` (and ${failed.length - 1} more operations)` : '';
   return new NftablesError(
     { code: 'NFT_OPERATION_FAILED', family, table, errno, failed },

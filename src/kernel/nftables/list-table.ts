@@ -1,7 +1,7 @@
 import type { AttributeReader } from '../netlink/attribute-reader.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { type NetlinkMessage, NFGENMSG_LENGTH, netfilterType } from '../netlink/message.ts';
-import type { NetlinkConnection } from '../netlink/netlink-connection.ts';
+import type { DumpOptions, NetlinkConnection } from '../netlink/netlink-connection.ts';
 import { isNotFound } from '../netlink/netlink-error.ts';
 import * as nft from './constants.ts';
 import { decodeElements } from './element-decoder.ts';
@@ -54,22 +54,24 @@ export class TableReader {
     return found;
   }
 
-  chains(): Chain[] {
+  chains(options: DumpOptions = {}): Chain[] {
     const chains: Chain[] = [];
-    // Kernels without a filter for chains answer with those of all tables.
-    this.#dump('chains', nft.NFT_MSG_GETCHAIN, nft.NFTA_CHAIN_TABLE, chains, (reader) => {
+    const decode = (reader: AttributeReader): Chain | undefined => {
       const { table, chain } = decodeChain(reader);
       return table === this.#table ? chain : undefined;
-    });
+    };
+    // Kernels without a filter for chains answer with those of all tables.
+    this.#dump('chains', nft.NFT_MSG_GETCHAIN, nft.NFTA_CHAIN_TABLE, chains, decode, options);
     return chains;
   }
 
-  sets(): DecodedSet[] {
+  sets(options: DumpOptions = {}): DecodedSet[] {
     const sets: DecodedSet[] = [];
-    this.#dump('sets', nft.NFT_MSG_GETSET, nft.NFTA_SET_TABLE, sets, (reader) => {
+    const decode = (reader: AttributeReader): DecodedSet | undefined => {
       const set = decodeSet(reader);
       return set.table === this.#table ? set : undefined;
-    });
+    };
+    this.#dump('sets', nft.NFT_MSG_GETSET, nft.NFTA_SET_TABLE, sets, decode, options);
     return sets;
   }
 
@@ -126,6 +128,7 @@ export class TableReader {
     tableAttribute: number,
     into: Item[],
     decode: (reader: AttributeReader) => Item | undefined,
+    options: DumpOptions = {},
   ): void {
     this.#connection.dump(
       {
@@ -141,6 +144,7 @@ export class TableReader {
         if (item !== undefined) into.push(item);
       },
       {
+        ...options,
         onRestart: () => {
           into.length = 0;
         },
@@ -154,13 +158,17 @@ export class TableReader {
   }
 }
 
-/** Chains and sets without what they hold, or `undefined` when there is no such table. */
+/**
+ * Chains and sets without what they hold, or `undefined` when there is no such table. Changes that others make meanwhile
+ * do not start it again: the caller looks at the generation.
+ */
 export function listNames(reader: TableReader): TableNames | undefined {
   const table = reader.table();
   if (table === undefined) return undefined;
-  const sets = reader.sets().filter(({ anonymous }) => !anonymous);
+  const once: DumpOptions = { attempts: 1, onInterrupted: 'accept' };
+  const sets = reader.sets(once).filter(({ anonymous }) => !anonymous);
   return tableNames(
-    reader.chains(),
+    reader.chains(once),
     sets.map(({ set }) => set),
     table.dormant === true,
   );
@@ -199,6 +207,7 @@ export function listTable(
     table: table.name,
     ...(table.comment === undefined ? {} : { comment: table.comment }),
     ...(table.dormant === undefined ? {} : { dormant: table.dormant }),
+    ...(table.owner === undefined ? {} : { owner: table.owner }),
     chains,
     sets,
   };

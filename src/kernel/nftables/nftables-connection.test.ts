@@ -129,7 +129,7 @@ describe('listings', () => {
   function kernelOf(
     transaction: Transaction,
     generations: () => number,
-    hooks: { interruptOnce?: boolean } = {},
+    hooks: { interrupt?: 'once' | 'always' } = {},
   ) {
     const created = new Map<number, { type: number; body: Buffer }[]>();
     const bytes = transaction.encode().bytes;
@@ -143,7 +143,7 @@ describe('listings', () => {
       created.set(type & 0xff, list);
       at += length;
     }
-    let interrupt = hooks.interruptOnce === true;
+    let interrupt = hooks.interrupt !== undefined;
     const messages = (command: number, filter: (body: Buffer) => boolean = () => true) => {
       const found = (created.get(command) ?? []).filter(({ body }) => filter(body));
       return found.map(({ type, body }) => ({
@@ -171,8 +171,8 @@ describe('listings', () => {
         const name = attribute(payload, 2);
         return { messages: messages(12, (body) => attribute(body, 2) === name) };
       }
-      const interrupted = interrupt && command === 7;
-      if (interrupted) interrupt = false;
+      const interrupted = interrupt && (hooks.interrupt === 'always' || command === 7);
+      if (interrupted) interrupt = hooks.interrupt === 'always';
       return { messages: messages(command - 1), interrupted };
     };
   }
@@ -222,7 +222,7 @@ describe('listings', () => {
   });
 
   test('an interrupted dump is read again', () => {
-    const { nftables } = connection(kernelOf(transaction, () => 1, { interruptOnce: true }));
+    const { nftables } = connection(kernelOf(transaction, () => 1, { interrupt: 'once' }));
     expect(describeTable(nftables.listTable('ip', 'kube-proxy'))).toBe(wanted());
   });
 
@@ -237,6 +237,17 @@ describe('listings', () => {
     let generation = 0;
     const { nftables } = connection(kernelOf(transaction, () => ++generation));
     expect(errorOf(() => nftables.listTable('ip', 'kube-proxy')).code).toBe('NFT_DUMP_UNSTABLE');
+  });
+
+  test('names are told also of a ruleset that never rests', () => {
+    let generation = 0;
+    const { nftables } = connection(kernelOf(transaction, () => ++generation, { interrupt: 'always' }));
+    expect(nftables.listNames('ip', 'kube-proxy')).toMatchObject({
+      chains: ['a'],
+      sets: [{ name: 'addresses' }, { name: 'endpoints' }],
+    });
+    // Three attempts, each with a look at the generation before and after.
+    expect(generation).toBe(6);
   });
 
   test('what does not exist is undefined', () => {

@@ -28,6 +28,12 @@ export interface ListOptions {
   readonly elements?: boolean | ((set: NftSet | NftMap) => boolean);
 }
 
+interface ConsistencyOptions {
+  readonly attempts?: number;
+  /** What to do with a listing during which the ruleset changed, at the last attempt. */
+  readonly onUnstable?: 'throw' | 'accept';
+}
+
 /**
  * nf_tables of one network namespace, over a netlink connection that it owns. Everything is synchronous.
  *
@@ -99,11 +105,15 @@ export class NftablesConnection {
     return generation;
   }
 
-  /** What a table holds, without rules and elements; `undefined` when there is no such table. */
+  /**
+   * What a table holds, without rules and elements; `undefined` when there is no such table. Where others keep changing
+   * the ruleset, mostly other tables, the last of a few attempts counts: a table of 10,000 chains takes longer to list
+   * than a busy node keeps still. Should this table have been among what they changed, a commit that builds on the list
+   * may be refused, and events tell of the change.
+   */
   listNames(family: Family, table: string): TableNames | undefined {
-    return this.#consistent(`table ${family} ${table}`, () =>
-      listNames(new TableReader(this.#connection, family, table)),
-    );
+    const read = () => listNames(new TableReader(this.#connection, family, table));
+    return this.#consistent(`table ${family} ${table}`, read, { attempts: 3, onUnstable: 'accept' });
   }
 
   /**
@@ -169,8 +179,12 @@ export class NftablesConnection {
   }
 
   /** Reads until the ruleset is at the same generation before and after. */
-  #consistent<Result>(what: string, read: () => Result): Result {
-    for (let attempt = 1; attempt <= LISTING_ATTEMPTS; attempt++) {
+  #consistent<Result>(
+    what: string,
+    read: () => Result,
+    { attempts = LISTING_ATTEMPTS, onUnstable = 'throw' }: ConsistencyOptions = {},
+  ): Result {
+    for (let attempt = 1; attempt <= attempts; attempt++) {
       const before = this.generation().generation;
       let result: Result;
       try {
@@ -183,10 +197,11 @@ export class NftablesConnection {
         throw error;
       }
       if (this.generation().generation === before) return result;
+      if (attempt === attempts && onUnstable === 'accept') return result;
     }
     throw new NftablesError(
-      { code: 'NFT_DUMP_UNSTABLE', what, attempts: LISTING_ATTEMPTS },
-      `${what}: the ruleset changed during each of ${LISTING_ATTEMPTS} listings`,
+      { code: 'NFT_DUMP_UNSTABLE', what, attempts },
+      `${what}: the ruleset changed during each of ${attempts} listings`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Namespace } from '../../../test/netns/namespace.ts';
-import { EEXIST } from '../native/errno.ts';
+import { EEXIST, EPERM } from '../native/errno.ts';
 import { NETLINK_NETFILTER, openNetlinkSocket } from '../netlink/netlink-socket.ts';
 import { NftablesConnection } from './nftables-connection.ts';
 import { NftablesError } from './nftables-error.ts';
@@ -80,6 +80,21 @@ describe('transactions', () => {
     );
     expect(kernel.listNames('ip', TABLE)).toBeUndefined();
     expect(kernel.generation().generation).toBe(generation);
+  });
+
+  test('a table with an owner: a flush of the ruleset spares it, others cannot change it, it goes with its socket', async () => {
+    const owner = namespace.inside(() => NftablesConnection.open());
+    owner.commit(new Transaction('ip', TABLE).add({ ...table, owner: true }).add(chain('a')));
+    namespace.run('nft', 'flush', 'ruleset');
+    expect(kernel.listTable('ip', TABLE)).toMatchObject({ owner: true });
+    expect(namespace.run('nft', 'list', 'table', 'ip', TABLE)).toContain('flags owner');
+    const error = errorOf(() => kernel.commit(new Transaction('ip', TABLE).add(chain('b'))));
+    expect(error.message).toBe(
+      'table ip kube-proxy: kernel answered EPERM: another process owns the table to: add chain ip kube-proxy b',
+    );
+    expect(error.detail).toMatchObject({ code: 'NFT_OPERATION_FAILED', errno: EPERM });
+    owner.close();
+    await vi.waitFor(() => expect(kernel.listNames('ip', TABLE)).toBeUndefined(), 20_000);
   });
 
   test('the kernel has what the probe asks for', () => {
@@ -176,6 +191,32 @@ describe('events', () => {
       watch.close();
       socket.close();
     }
+  });
+
+  test('those of one socket can be ignored in the kernel, whatever their number', async () => {
+    const other = namespace.inside(() => NftablesConnection.open());
+    const socket = namespace.inside(() => openNetlinkSocket(NETLINK_NETFILTER));
+    socket.ignoreEventsOf(kernel.portId);
+    const heard: string[] = [];
+    const watch = watchRuleset(socket, {
+      onEvent: (event) => heard.push(`${event.kind} ${event.portId}`),
+      onLost: () => heard.push('lost'),
+      onError: (error) => heard.push(String(error)),
+    });
+    const rows = PackedElements.for(addresses, 30_000);
+    for (let i = 0; i < 30_000; i++) rows.begin().address(`10.1.${i >> 8}.${i & 255}`);
+    const elements = { kind: 'elements', of: addresses, rows } as const;
+    kernel.commit(new Transaction('ip', TABLE).add(table).add(addresses).add(elements));
+    other.commit(new Transaction('ip', TABLE).add(chain('theirs')));
+    kernel.commit(new Transaction('ip', TABLE).add(chain('ours')));
+    other.commit(new Transaction('ip', TABLE).delete(chain('theirs')));
+    await vi.waitFor(() => expect(heard).toHaveLength(4), 20_000);
+    expect(heard).toEqual(
+      ['new', 'generation', 'delete', 'generation'].map((kind) => `${kind} ${other.portId}`),
+    );
+    watch.close();
+    socket.close();
+    other.close();
   });
 });
 

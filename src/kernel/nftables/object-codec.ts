@@ -3,7 +3,7 @@ import type { AttributeWriter } from '../netlink/attribute-writer.ts';
 import { commentUserdata, userdataComment } from './comment.ts';
 import * as nft from './constants.ts';
 import { decodeExpr, type Expr, encodeExpr } from './expr/expr.ts';
-import type { BaseChain, Chain, Rule } from './objects.ts';
+import type { BaseChain, Chain, Rule, Table } from './objects.ts';
 
 const NF_DROP = 0;
 const NF_ACCEPT = 1;
@@ -12,10 +12,12 @@ const NF_ACCEPT = 1;
 export function encodeTable(
   writer: AttributeWriter,
   name: string,
-  { comment, dormant }: { readonly comment?: string; readonly dormant?: boolean },
+  { comment, dormant, owner }: Omit<Table, 'kind'>,
 ): void {
+  const flags =
+    (dormant === true ? nft.NFT_TABLE_F_DORMANT : 0) | (owner === true ? nft.NFT_TABLE_F_OWNER : 0);
   writer.addString(nft.NFTA_TABLE_NAME, name);
-  writer.addU32be(nft.NFTA_TABLE_FLAGS, dormant === true ? nft.NFT_TABLE_F_DORMANT : 0);
+  writer.addU32be(nft.NFTA_TABLE_FLAGS, flags);
   if (comment !== undefined) writer.addBytes(nft.NFTA_TABLE_USERDATA, commentUserdata(comment));
 }
 
@@ -24,6 +26,7 @@ export interface DecodedTable {
   readonly name: string;
   readonly comment?: string;
   readonly dormant?: boolean;
+  readonly owner?: boolean;
 }
 
 /** Reads NFT_MSG_NEWTABLE. */
@@ -40,6 +43,7 @@ export function decodeTable(reader: AttributeReader): DecodedTable {
     name,
     ...(comment === undefined ? {} : { comment }),
     ...((flags & nft.NFT_TABLE_F_DORMANT) === 0 ? {} : { dormant: true }),
+    ...((flags & nft.NFT_TABLE_F_OWNER) === 0 ? {} : { owner: true }),
   };
 }
 

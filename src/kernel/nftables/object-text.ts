@@ -6,9 +6,10 @@ import { selectorsText } from './selector/selector-text.ts';
 import { statementsText } from './statement/statement.ts';
 
 /** The lines between the braces of a table's declaration that are about the table itself. */
-export function tableProperties({ comment, dormant }: Pick<Table, 'comment' | 'dormant'>): string[] {
+export function tableProperties({ comment, dormant, owner }: Omit<Table, 'kind'>): string[] {
   const lines: string[] = [];
-  if (dormant === true) lines.push('flags dormant');
+  const flags = [...(dormant === true ? ['dormant'] : []), ...(owner === true ? ['owner'] : [])];
+  if (flags.length > 0) lines.push(`flags ${flags.join(',')}`);
   if (comment !== undefined) lines.push(`comment "${cutComment(comment)}"`);
   return lines;
 }

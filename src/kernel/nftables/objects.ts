@@ -18,6 +18,11 @@ export interface Table {
   readonly comment?: string;
   /** Its base chains are not hooked in. Adding the table without it wakes it; base chains cannot be added with that. */
   readonly dormant?: boolean;
+  /**
+   * It belongs to the socket that adds it: nobody else can change it, `flush ruleset` leaves it alone, and it goes when the
+   * socket is closed. Since Linux 5.12; older kernels refuse it.
+   */
+  readonly owner?: boolean;
 }
 
 /** A chain that is called by rules, or, with `base`, by the network stack. */

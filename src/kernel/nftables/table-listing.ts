@@ -19,6 +19,7 @@ export interface TableListing {
   readonly table: string;
   readonly comment?: string;
   readonly dormant?: boolean;
+  readonly owner?: boolean;
   readonly chains: ReadonlyMap<string, ChainListing>;
   readonly sets: ReadonlyMap<string, SetListing>;
 }

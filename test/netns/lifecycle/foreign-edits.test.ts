@@ -126,6 +126,19 @@ test.each(Object.entries(edits))('%s: repaired within two seconds', async (_, { 
   if (foreign !== undefined) expect(await foreignTables()).toBe(foreign);
 });
 
+test('connections go on while the whole ruleset is flushed and written again', async () => {
+  const often = { everyMilliseconds: 2 };
+  const traffic = await bed.traffic({
+    held: { ...shopTraffic.held, ...often },
+    udp: { ...shopTraffic.udp, ...often },
+  });
+  for (let round = 0; round < 4; round++) {
+    await bed.run(['nft', 'flush', 'ruleset']);
+    await waitUntil('the tables are as before', asBefore, 20_000);
+  }
+  expect(disturbances(await traffic.stop())).toEqual([]);
+});
+
 describe.each(['nft', 'legacy'] as const)('iptables mode on the back-end %s', (backend) => {
   test('flushed tables are written again', async () => {
     await bed.reset();

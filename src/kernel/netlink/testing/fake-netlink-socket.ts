@@ -43,6 +43,8 @@ export class FakeNetlinkSocket implements NetlinkSocket {
   /** Copies of all datagrams sent. */
   readonly sent: Buffer[] = [];
   readonly groups = new Set<number>();
+  /** Ports whose events are not wanted. */
+  readonly ignored = new Set<number>();
   closed = false;
   readonly #answer: (message: NetlinkMessage) => FakeAnswer;
   readonly #queue: (Buffer | NetlinkError)[] = [];
@@ -82,6 +84,10 @@ export class FakeNetlinkSocket implements NetlinkSocket {
 
   leaveGroup(group: number): void {
     this.groups.delete(group);
+  }
+
+  ignoreEventsOf(portId: number): void {
+    this.ignored.add(portId);
   }
 
   watch(onReadable: () => void): { close(): void } {
