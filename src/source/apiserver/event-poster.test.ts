@@ -105,6 +105,15 @@ test('repeats become a series of the first event, for six minutes', async () => 
   expect([other!.method, again!.method]).toEqual(['POST', 'POST']);
 });
 
+test('an event that was deleted meanwhile begins anew', async () => {
+  server.answer(created, refusal(404, 'NotFound'), created);
+  poster.post(starting);
+  poster.post(starting);
+  poster.post(starting);
+  await poster.flushed();
+  expect(server.requests.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST', 'PATCH']);
+});
+
 test('a server that is away is asked again, a refusal is final', async () => {
   server.answer(refusal(503, 'x'), refusal(429, 'x'), created, refusal(403, 'Forbidden'), created);
   poster.post(starting);

@@ -88,10 +88,16 @@ export class EventPoster {
     const series = this.#series.get(key);
     if (series !== undefined) {
       const body = { series: { count: series.count + 1, lastObservedTime: microTime(now) } };
-      await this.#request('PATCH', series.path, body, signal);
-      series.count++;
-      series.lastSeen = now;
-      return;
+      try {
+        await this.#request('PATCH', series.path, body, signal);
+        series.count++;
+        series.lastSeen = now;
+        return;
+      } catch (error) {
+        // Deleted meanwhile: it begins anew, as client-go's does.
+        if (httpStatusOf(error) !== 404) throw error;
+        this.#series.delete(key);
+      }
     }
     const collection = `/apis/events.k8s.io/v1/namespaces/${eventNamespace(event)}/events`;
     const name = eventName(event, now);

@@ -28,6 +28,8 @@ export interface Recovery {
   /** Ask for no particular version. */
   readonly askLatest: boolean;
   readonly withoutWatchList: boolean;
+  /** Ask for everything by pages the next time, whatever comes after that. */
+  readonly pagesNext: boolean;
   readonly useJson: boolean;
   /** There is no such resource, so there is nothing to wait for. */
   readonly absent: boolean;
@@ -42,6 +44,7 @@ const defaults: Recovery = {
   minDelayMs: 0,
   askLatest: false,
   withoutWatchList: false,
+  pagesNext: false,
   useJson: false,
   absent: false,
   isNormal: false,
@@ -54,13 +57,14 @@ const absentDelayMs = 10 * 60_000;
 
 /** Decides how a reflector goes on after a failure. Pure: the table of operations 3.8 and of client-go's reflector. */
 export function recoveryFor(error: unknown, attempt: Attempt): Recovery {
-  if (error instanceof DecodeError) return afterDecodeError(error);
+  if (error instanceof DecodeError) return { ...afterDecodeError(error), pagesNext: attempt.usesWatchList };
   if (error instanceof CredentialsError) return { ...defaults, message: 'No credentials for the API server' };
   if (!(error instanceof ApiError))
     return { ...defaults, next: 'verify', message: 'Unexpected failure of the API watch' };
   switch (error.detail.code) {
     case 'API_STATUS':
-      return afterStatus(error, attempt);
+      // What a server cannot stream it may still be able to list, as client-go tries too.
+      return { ...afterStatus(error, attempt), pagesNext: attempt.usesWatchList && isServerTrouble(error) };
     case 'API_CONNECTION':
       return { ...defaults, next: 'verify', message: 'The connection to the API server failed' };
     case 'API_SILENT':
@@ -163,6 +167,11 @@ function afterStatus(error: ApiError, attempt: Attempt): Recovery {
   // A server in trouble may be one that is being restored.
   const next = httpStatus !== undefined && httpStatus >= 500 ? 'verify' : 'watch';
   return { ...defaults, next, minDelayMs, message: 'The API server refused a request' };
+}
+
+/** Not for the patience that 429 asks for, nor for what a server refuses because of who asks. */
+function isServerTrouble(error: ApiError): boolean {
+  return (httpStatusOf(error) ?? 0) >= 500 || isTooLargeVersion(error);
 }
 
 function afterDecodeError(error: DecodeError): Recovery {

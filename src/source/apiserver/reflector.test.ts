@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { jsonList, list, refusal, service, watch } from './testing/answers.ts';
 import { openWatch, query, reflectorRig, selectors } from './testing/reflector-rig.ts';
+import type { Answer } from './testing/scripted-server.ts';
 
 const rig = reflectorRig();
 
@@ -150,6 +151,26 @@ describe('WatchList', () => {
     expect(rig.sink.calls).toEqual(['set ns/a@1', 'synced']);
     expect(query(rig.server.requests[1])).toMatchObject({ resourceVersion: '0' });
     expect(rig.clock.delays.filter((delay) => delay >= 800 && delay < 10_000)).toEqual([]);
+  });
+
+  const tooLarge = refusal(504, 'Timeout', { details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } });
+  test.each<[string, Answer]>([
+    ['answers 504 because its cache does not come as far', tooLarge],
+    ['answers 500', refusal(500, 'InternalError')],
+    ['sends an ERROR event', watch((opened) => opened.error(500, 'InternalError').end())],
+    ['sends what cannot be read', watch((opened) => opened.response.end(Buffer.from('7fffffff', 'hex')))],
+  ])('a server that %s is asked for pages once', async (_, answer) => {
+    rig.server.answer(
+      answer,
+      list([service('a', 1)], { resourceVersion: '9' }),
+      refusal(410, 'Expired'),
+      watch((opened) => opened.send('ADDED', service('a', 1)).bookmark(20, true)),
+    );
+    rig.start({ useWatchList: true });
+    await rig.requests(4);
+    expect(rig.sink.calls).toEqual(['set ns/a@1', 'synced']);
+    expect(query(rig.server.requests[1])).toMatchObject({ limit: '500' });
+    expect(query(rig.server.requests[3])).toMatchObject({ sendInitialEvents: 'true' });
   });
 
   test('a server that never ends the initial events gets lists', async () => {

@@ -69,6 +69,8 @@ export class Reflector<T extends KubeObject> {
 
   #accept: Accept;
   #useWatchList: boolean;
+  /** The next list comes by pages all the same. */
+  #pagesNext = false;
   /** Version up to which the sink is in step; `''` before the first list. */
   #version = '';
   /** What the next round begins with. `verify` asks first whether the server still knows the version. */
@@ -114,10 +116,14 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    if (this.#next === 'list' && this.#useWatchList) return this.#watchEverything(signal);
+    if (this.#streamsLists) return this.#watchEverything(signal);
     if (this.#next === 'list') await this.#listEverything(signal);
     if (this.#next === 'verify') await this.#verify(signal);
     await this.#watch({ resourceVersion: this.#version }, () => this.#silenceMs, signal);
+  }
+
+  get #streamsLists(): boolean {
+    return this.#next === 'list' && this.#useWatchList && !this.#pagesNext;
   }
 
   /** All objects as initial events of a watch, which then goes on. */
@@ -290,7 +296,7 @@ export class Reflector<T extends KubeObject> {
     const wasListing = this.#next === 'list';
     const recovery: Recovery = recoveryFor(error, {
       isListing: wasListing,
-      usesWatchList: wasListing && this.#useWatchList,
+      usesWatchList: this.#streamsLists,
       isOptional: this.#listWatch.resource.isOptional,
       asksForJson: this.#accept === jsonType,
       maybeIdle: this.#stream === 'idle' && !wasListing,
@@ -299,6 +305,7 @@ export class Reflector<T extends KubeObject> {
     if (recovery.absent) this.#known.markSynced();
     if (recovery.useJson) this.#accept = jsonType;
     if (recovery.withoutWatchList) this.#useWatchList = false;
+    this.#pagesNext = recovery.pagesNext;
     if (recovery.askLatest) this.#askLatest = true;
     if (!wasListing && recovery.next !== 'watch') this.#next = recovery.next;
     const delay = recovery.immediately ? 0 : Math.max(this.#backoff.next(), recovery.minDelayMs);
