@@ -42,8 +42,10 @@ export interface FullSyncResult {
 export const BAD_NAME = 'its name has characters that Kubernetes does not allow';
 
 /** Refused attempts in one sync; each costs a run of iptables-restore that ends at the first refused rule. */
-const MAX_ATTEMPTS = 64;
-const MAX_TRIALS = 1000;
+const MAX_ATTEMPTS = 500;
+/** After so many the nft back-end, where trials are cheap, looks for all that are left in one go. */
+const ATTEMPTS_BEFORE_TRIALS = 4;
+const MAX_TRIALS = { nft: 5000, legacy: 1000 };
 const TRIAL_GROUP = 50;
 
 /**
@@ -88,7 +90,8 @@ export async function fullSync(
       const owners = new Set(culprits.owners);
       for (const key of await tryInGroups(suspects, state, context, iptables)) owners.add(key);
       suspects = [];
-      if (owners.size === 0 && culprits.undeletable.length === 0) {
+      const isOneOfMany = iptables.backend === 'nft' && attempt === ATTEMPTS_BEFORE_TRIALS;
+      if (isOneOfMany || (owners.size === 0 && culprits.undeletable.length === 0)) {
         const all = [...state.inOrder()].map(([key]) => key);
         for (const key of await tryInGroups(all, state, context, iptables)) owners.add(key);
       }
@@ -146,7 +149,7 @@ async function tryInGroups(
       return true;
     } catch (error) {
       const isRefusal = error instanceof IptablesError && error.detail.code === 'IPTABLES_REFUSED';
-      if (!isRefusal || trials >= MAX_TRIALS) throw error;
+      if (!isRefusal || trials >= MAX_TRIALS[iptables.backend]) throw error;
       return false;
     }
   };

@@ -348,6 +348,47 @@ describe.each(['nft', 'legacy'] as const)('back-end %s', (backend) => {
   });
 });
 
+test('rules that this iptables cannot read, as a newer one or nft writes them, are neither in the way nor touched (C100)', async () => {
+  using namespace = Namespace.create('flh-newer');
+  for (const table of ['nat', 'mangle', 'filter']) {
+    const chain = table === 'filter' ? 'INPUT' : 'POSTROUTING';
+    namespace.run('iptables-nft', '-t', table, '-A', chain, '-p', 'udp', '--dport', '9', '-j', 'ACCEPT');
+    namespace.run('nft', 'insert', 'rule', 'ip', table, chain, 'tcp', 'dport', '{ 7, 9 }', 'accept');
+    namespace.run('nft', 'add', 'chain', 'ip', table, 'theirs', '{ type filter hook forward priority 77; }');
+  }
+  const theirs = () => {
+    const lines = namespace.run('nft', '-s', 'list', 'ruleset').split('\n');
+    return lines
+      .filter((line) => /dport|theirs|hook forward priority 77/.test(line) && !line.includes('KUBE'))
+      .join('\n');
+  };
+  const before = theirs();
+  expect(before.match(/dport/g)).toHaveLength(6);
+  const changes: string[] = [];
+  const iptables = await open(namespace, 'nft');
+  expect(await iptables.isUsable()).toBe(true);
+  const proxier = proxierOver(iptables, {
+    monitorIntervalMs: 20,
+    onForeignChange: (what) => changes.push(what),
+  });
+  const cluster = new TestCluster().service('ns/web', { clusterIP: '10.96.0.1' });
+  cluster.slice('ns/web', { '': '80' }, ['10.0.0.1']);
+  const report = await proxier.sync(cluster.plan(), undefined);
+  expect(report.setAside.size).toBe(0);
+  const { plan, diff } = cluster.slice('ns/web', { '': '80' }, ['10.0.0.2']).update();
+  expect((await proxier.sync(plan, diff)).kind).toBe('partial');
+  expect((await proxier.sync(plan, undefined)).repaired).toBeUndefined();
+  expect(saved(namespace, 'nft')).toContain('--to-destination 10.0.0.2:80');
+  expect(saved(namespace, 'nft')).not.toContain('10.0.0.1:80');
+  await vi.waitFor(() =>
+    expect(namespace.run('nft', 'list', 'ruleset').match(/chain KUBE-PROXY-CANARY/g)).toHaveLength(3),
+  );
+  expect(changes).toEqual([]);
+  await proxier.cleanup();
+  expect(theirs()).toBe(before);
+  expect(namespace.run('nft', 'list', 'ruleset')).not.toMatch(/KUBE-(?!FIREWALL)/);
+});
+
 describe('the xtables lock, held by somebody else', () => {
   let directory: string;
   beforeAll(() => {

@@ -332,6 +332,21 @@ describe('one bad object', () => {
       expect((await proxier.sync(plan, undefined)).setAside.size).toBe(0);
     });
 
+    test.each(['nft', 'legacy'] as const)(
+      'many that cannot even be read are found on the back-end %s, too',
+      async (backend) => {
+        const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', backend) });
+        iptables.refuse = ({ text }) => (/10\.7\.0\.1?\d\d:/.test(text) ? 'reading' : 'no');
+        const plan = many().plan();
+        expect((await proxier.sync(plan, undefined)).setAside.size).toBe(190);
+        const whole = (input: string) => input.includes('*filter');
+        const attempts = iptables.inputs.filter(whole).length;
+        expect(attempts).toBeLessThan(backend === 'nft' ? 6 : 192);
+        expect((await proxier.sync(plan, undefined)).setAside.size).toBe(190);
+        expect(iptables.inputs.filter(whole).length - attempts).toBe(2);
+      },
+    );
+
     test('one that comes with a change is looked for among what has changed', async () => {
       const { proxier, iptables } = proxierOver({}, { iptables: new FakeIptables('IPv4', 'legacy') });
       iptables.refuse = ({ text }) => (text.includes('--to-destination 10.9.9.9') ? 'kernel' : 'no');

@@ -75,6 +75,15 @@ test('without file descriptors left nothing is started, and nothing else breaks'
   expect(result).toMatchObject({ exitStatus: 0, stdout: 'IPTABLES_NOT_STARTED\n'.repeat(3), stderr: '' });
 });
 
+test('of endless messages only the beginning is kept', async () => {
+  const result = await run('sh', ['-c', 'yes | head -c 20000000 >&2; yes | head -c 20000000; exit 2'], {
+    timeout: 60_000,
+  });
+  expect(result.exitStatus).toBe(2);
+  expect(result.stderr.length).toBeLessThan(200_000);
+  expect(result.stdout.length).toBeLessThan(1_200_000);
+});
+
 test('a program that does not exist', async () => {
   await expect(run('/no/such/program', [], { timeout })).rejects.toMatchObject({
     detail: { code: 'IPTABLES_NOT_STARTED', program: '/no/such/program' },
