@@ -1,3 +1,4 @@
+import { describeError } from '../base/fairlead-error.ts';
 import {
   type CompletedConfiguration,
   checkConfiguration,
@@ -47,12 +48,17 @@ class Steps {
   take(): Resolved {
     this.#step = 'failed complete';
     const completed = completeConfiguration(this.#flags, this.#io.readFile);
-    this.#openWatch(completed);
+    const unwatchable = this.#openWatch(completed);
 
     this.#step = 'initialize logging';
     checkLogging(completed);
     this.#logger = this.#io.createLogger(logOptions(completed.draft.logging));
     for (const { message, values } of completed.warnings) this.#logger.warn(message, values);
+    if (unwatchable !== undefined) {
+      this.#logger.warn('Going on without noticing changes of the configuration file', {
+        err: describeError(unwatchable),
+      });
+    }
     const texts = flagTexts(this.#flags);
     if (this.#logger.enabled(1)) {
       for (const { name, value } of texts)
@@ -77,10 +83,20 @@ class Steps {
     this.#end();
   }
 
-  #openWatch(completed: CompletedConfiguration): void {
-    if (completed.file === undefined) return;
-    this.#watch = new ConfigFileWatch(completed.file, this.#io.fileWatcher);
-    this.#watch.open();
+  /**
+   * Returns why the file cannot be watched. On a node with many containers the kernel's inotify instances may be used up:
+   * that is no reason to serve nothing, as a watch has nothing to offer but the end.
+   */
+  #openWatch(completed: CompletedConfiguration): unknown {
+    if (completed.file === undefined) return undefined;
+    const watch = new ConfigFileWatch(completed.file, this.#io.fileWatcher);
+    try {
+      watch.open();
+    } catch (error) {
+      return error;
+    }
+    this.#watch = watch;
+    return undefined;
   }
 
   #end(): void {

@@ -11,6 +11,8 @@ const head = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfi
 interface World {
   files?: Record<string, string>;
   hostname?: string;
+  /** Why no file can be watched. */
+  watchError?: Error;
   commands?: Partial<Commands>;
 }
 
@@ -44,6 +46,7 @@ async function run(argv: string[], world: World = {}) {
     kernelHostname: () => world.hostname ?? ' Kernel-Name ',
     fileWatcher: {
       open(path) {
+        if (world.watchError !== undefined) throw world.watchError;
         watched.push(path);
         openWatches++;
         return { state: () => ({ modified: 0n, accessed: 0n, content: '' }), close: () => openWatches-- };
@@ -209,6 +212,14 @@ describe('a resolved invocation', () => {
     expect(watched).toEqual(['/c']);
     // Closed by runCommandLine once the run is over.
     expect(openWatches).toBe(0);
+  });
+
+  test('a file that cannot be watched is a warning: the proxy has better things to do', async () => {
+    const watchError = Object.assign(new Error('EMFILE: too many open files, watch'), { code: 'EMFILE' });
+    const { status, stderr, invocation } = await run(['--config=/c'], { files: { '/c': head }, watchError });
+    expect(status).toBe(0);
+    expect(invocation).toMatchObject({ configFileWatch: undefined, config: { mode: 'iptables' } });
+    expect(stderr).toMatch(/^W.*without noticing changes.*\/c: EMFILE: too many open files, watch"\n$/);
   });
 
   test('without --config there is no watch; cleanup goes before init-only', async () => {
