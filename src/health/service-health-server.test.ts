@@ -24,13 +24,14 @@ interface Failure {
 function setup(options: { family?: 'IPv4' | 'IPv6'; addresses?: readonly string[] | undefined } = {}) {
   const clock = new FakeClock();
   const failures: Failure[] = [];
+  const logged: string[] = [];
   const proxy = { healthy: true };
   const addresses = 'addresses' in options ? options.addresses : [HOST, '::1'];
   const server = new ServiceHealthServer(
     { family: options.family ?? 'IPv4', addresses },
     {
       clock,
-      logger: silentLogger,
+      logger: { ...silentLogger, error: (_message, error) => void logged.push((error as Error).message) },
       isProxyHealthy: () => proxy.healthy,
       onListenFailure: (service, port, error) => failures.push({ service, port, error }),
     },
@@ -38,7 +39,7 @@ function setup(options: { family?: 'IPv4' | 'IPv6'; addresses?: readonly string[
   servers.push(server);
   const sync = (ports: Record<string, number>, counts: Record<string, number> = {}) =>
     server.sync(new Map(Object.entries(ports)), new Map(Object.entries(counts)));
-  return { clock, failures, proxy, server, sync };
+  return { clock, failures, logged, proxy, server, sync };
 }
 
 /** Ports that were free a moment ago. */
@@ -138,7 +139,7 @@ test('connections to a port that closes are ended', async () => {
 
 describe('a port that cannot be opened', () => {
   test('is told at each sync, retried by itself, and harms no other', async () => {
-    const { clock, sync, failures, server } = setup();
+    const { clock, sync, failures, logged, server } = setup();
     const [good, bad] = await freePorts(2);
     const squatter = await occupy(bad!);
     await sync({ 'ns/bad': bad!, 'ns/good': good! }, { 'ns/bad': 5, 'ns/good': 1 });
@@ -152,8 +153,25 @@ describe('a port that cannot be opened', () => {
     await clock.advance(15_000);
     await vi.waitFor(() => expect(server.openPorts().get(bad!)).toBe('ns/bad'), { timeout: 10_000 });
     expect(failures).toHaveLength(2);
+    expect(logged).toEqual([failures[0]!.error.message]);
     expect(await probe(bad!)).toEqual({ status: 200, name: 'bad', count: 5, weight: '5' });
     expect(clock.pending).toBe(1); // the sweep of open connections; no retry
+  });
+
+  test('is logged again when it is another one, or one again', async () => {
+    const { sync, logged, server } = setup({ addresses: [HOST] });
+    const [first, second] = await freePorts(2);
+    const squatters = await Promise.all([occupy(first!), occupy(second!)]);
+    await sync({ 'ns/a': first! });
+    await sync({ 'ns/a': second! });
+    await sync({ 'ns/a': second! });
+    expect(logged).toHaveLength(2);
+    await release(squatters[1]!);
+    await sync({ 'ns/a': second! });
+    expect(server.openPorts().get(second!)).toBe('ns/a');
+    await sync({ 'ns/a': first! });
+    expect(logged).toHaveLength(3);
+    await release(squatters[0]!);
   });
 
   test('closes its other addresses', async () => {

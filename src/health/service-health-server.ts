@@ -18,11 +18,13 @@ export interface ServiceHealthDependencies {
   readonly isProxyHealthy: () => boolean;
   /**
    * A health check port could not be opened. Called at each sync as long as that lasts (event
-   * `FailedToStartServiceHealthcheck`); retries in between are silent.
+   * `FailedToStartServiceHealthcheck`), while the log has it once; retries in between are silent.
    */
   readonly onListenFailure: (service: string, port: number, error: ListenError) => void;
   readonly limits?: HttpLimits;
 }
+
+type ListenFailure = [service: string, port: number, error: ListenError];
 
 interface HealthCheckPort {
   /** The Service that answers here, `namespace/name`. */
@@ -46,6 +48,8 @@ export class ServiceHealthServer {
   #counts = new Map<string, number>();
   /** What the last sync asked for. */
   #wanted: ReadonlyMap<string, number> = new Map();
+  /** What the log last said of each Service whose port could not be opened. */
+  #logged: ReadonlyMap<string, string> = new Map();
   #work: Promise<void> = Promise.resolve();
   #retry: Timer | undefined;
   #closed = false;
@@ -101,7 +105,7 @@ export class ServiceHealthServer {
   }
 
   #reconcile(report: boolean): Promise<void> {
-    const failures: [service: string, port: number, error: ListenError][] = [];
+    const failures: ListenFailure[] = [];
     const owners = this.#assignPorts((service, port, error) => failures.push([service, port, error]));
     for (const port of [...this.#ports.keys()]) if (!owners.has(port)) this.#closePort(port);
     for (const [port, owner] of owners) {
@@ -116,7 +120,8 @@ export class ServiceHealthServer {
         if (error !== undefined) failures.push([state.owner, port, error]);
       }
       this.#scheduleRetry(failures.length > 0);
-      if (report) for (const failure of failures) this.#reportFailure(...failure);
+      this.#logFailures(failures);
+      if (report) for (const failure of failures) this.#dependencies.onListenFailure(...failure);
     });
     return this.#work;
   }
@@ -177,9 +182,12 @@ export class ServiceHealthServer {
     this.#retry = this.#dependencies.clock.schedule(RETRY_MILLISECONDS, () => void this.#reconcile(false));
   }
 
-  #reportFailure(service: string, port: number, error: ListenError): void {
-    this.#dependencies.logger.error('Cannot serve a health check node port', error, { service, port });
-    this.#dependencies.onListenFailure(service, port, error);
+  #logFailures(failures: readonly ListenFailure[]): void {
+    for (const [service, port, error] of failures) {
+      if (this.#logged.get(service) !== error.message)
+        this.#dependencies.logger.error('Cannot serve a health check node port', error, { service, port });
+    }
+    this.#logged = new Map(failures.map(([service, , error]) => [service, error.message]));
   }
 
   #answer(request: HttpRequest): HttpAnswer {

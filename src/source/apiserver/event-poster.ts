@@ -10,10 +10,14 @@ interface Series {
   readonly path: string;
   count: number;
   lastSeen: number;
+  /** When the API server was last told. */
+  lastWritten: number;
 }
 
 /** Repeats within this time become a series of the first event (operations 3.9). */
 const seriesMs = 6 * 60_000;
+/** The first repeat is told at once, those that follow together: a cluster of nodes with one trouble must not add to it. */
+const tellSeriesEveryMs = 5 * 60_000;
 const attempts = 12;
 const retryMs = 10_000;
 /** Events that wait for the API server; more are dropped. */
@@ -86,12 +90,18 @@ export class EventPoster {
     const { kind, namespace, name: objectName } = event.regarding;
     const key = [event.type, event.action, event.reason, kind, namespace, objectName].join('\n');
     const series = this.#series.get(key);
+    if (series !== undefined && series.count > 1 && now - series.lastWritten < tellSeriesEveryMs) {
+      series.count++;
+      series.lastSeen = now;
+      return;
+    }
     if (series !== undefined) {
       const body = { series: { count: series.count + 1, lastObservedTime: microTime(now) } };
       try {
         await this.#request('PATCH', series.path, body, signal);
         series.count++;
         series.lastSeen = now;
+        series.lastWritten = now;
         return;
       } catch (error) {
         // Deleted meanwhile: it begins anew, as client-go's does.
@@ -102,7 +112,7 @@ export class EventPoster {
     const collection = `/apis/events.k8s.io/v1/namespaces/${eventNamespace(event)}/events`;
     const name = eventName(event, now);
     await this.#request('POST', collection, eventObject(event, name, this.#reportingInstance, now), signal);
-    this.#series.set(key, { path: `${collection}/${name}`, count: 1, lastSeen: now });
+    this.#series.set(key, { path: `${collection}/${name}`, count: 1, lastSeen: now, lastWritten: now });
   }
 
   async #request(method: 'POST' | 'PATCH', path: string, body: object, signal: AbortSignal): Promise<void> {
