@@ -27,6 +27,8 @@ export interface Recovery {
   readonly minDelayMs: number;
   /** Ask for no particular version. */
   readonly askLatest: boolean;
+  /** The server may have been restored from a backup: equal versions do not mean equal objects. */
+  readonly distrustVersions: boolean;
   readonly withoutWatchList: boolean;
   /** Ask for everything by pages the next time, whatever comes after that. */
   readonly pagesNext: boolean;
@@ -43,6 +45,7 @@ const defaults: Recovery = {
   immediately: false,
   minDelayMs: 0,
   askLatest: false,
+  distrustVersions: false,
   withoutWatchList: false,
   pagesNext: false,
   useJson: false,
@@ -110,6 +113,7 @@ function afterStatus(error: ApiError, attempt: Attempt): Recovery {
       ...defaults,
       next: 'list',
       askLatest: true,
+      distrustVersions: true,
       minDelayMs,
       message: 'The API server has not come as far as our version; reading everything again',
     };

@@ -77,7 +77,7 @@ export class Reflector<T extends KubeObject> {
   #next: 'list' | 'verify' | 'watch' = 'list';
   /** The server must not be asked for a particular version: it may not have it. */
   #askLatest = false;
-  /** Versions of before may come again with other content: the server's history went back. */
+  /** Versions of before may come again with other content: the server's history went back, or seems to have. */
   #historyReset = false;
   #isFailing = false;
   /** The watch of this round has been granted; `idle` before its first bookmark. */
@@ -307,6 +307,7 @@ export class Reflector<T extends KubeObject> {
     if (recovery.withoutWatchList) this.#useWatchList = false;
     this.#pagesNext = recovery.pagesNext;
     if (recovery.askLatest) this.#askLatest = true;
+    if (recovery.distrustVersions) this.#historyReset = true;
     if (!wasListing && recovery.next !== 'watch') this.#next = recovery.next;
     const delay = recovery.immediately ? 0 : Math.max(this.#backoff.next(), recovery.minDelayMs);
     const values = { retryInSeconds: Math.round(delay) / 1000, err: describeError(error) };

@@ -114,8 +114,12 @@ test('an older state restored from a backup is taken over', async () => {
   await bed.api.delete('Service', 'old');
   await bed.answersSoon(proxy, `${NEW}:80`);
   await bed.api.control('POST /history/rewind', { resourceVersion, downMilliseconds: 300 });
-  await bed.answersSoon(proxy, `${OLD}:80`, 8000);
-  await waitUntil('what came after the backup is gone', async () => !(await bed.answers(`${NEW}:80`)));
+  await bed.answersSoon(proxy, `${OLD}:80`, 40_000);
+  await waitUntil(
+    'what came after the backup is gone',
+    async () => !(await bed.answers(`${NEW}:80`)),
+    40_000,
+  );
   expect(await bed.answers(`${WEB}:80`)).toBe(true);
 });
 
