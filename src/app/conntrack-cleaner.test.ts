@@ -83,7 +83,7 @@ function setup() {
     });
   };
   const passed = (count: number) => vi.waitFor(() => expect(results).toHaveLength(count));
-  return { services, slices, sync, kernel, flows, results, errors, passed, clock };
+  return { services, slices, sync, kernel, flows, results, errors, passed, cleaner, clock };
 }
 
 const VIP = '10.96.0.10';
@@ -217,4 +217,20 @@ test('syncs that follow each other faster than passes do not keep stale flows al
   await vi.waitFor(() => expect(kernel.listings).toHaveLength(30));
   await passed(5);
   for (const result of results) expect(result).toMatchObject({ outdated: [], deleted: 1 });
+});
+
+test('a pass that the end of the program interrupts is no error', async () => {
+  const { services, slices, sync, kernel, flows, results, errors, cleaner, clock } = setup();
+  services.update(web('TCP'));
+  slices.update(slice({ ...ports('TCP'), endpoints: [endpoint('10.0.0.1')] }));
+  flows.push({ ...flowTo(6, '10.0.0.99'), connectionState: 1 });
+  sync('full');
+  // It waits for the client to be answered.
+  await vi.waitFor(() => expect(clock.pending).toBe(1));
+  cleaner.close();
+  await clock.advance(1000);
+  sync('full');
+  await clock.advance(1000);
+  expect(kernel.listings).toEqual(['unanswered']);
+  expect({ results, errors }).toEqual({ results: [], errors: [] });
 });

@@ -48,6 +48,7 @@ export class ConntrackCleaner {
   /** What a pass that failed was to look at: no reason for another one by itself. */
   #left: Due | undefined;
   #running = false;
+  #closed = false;
 
   constructor(dependencies: {
     readonly connection: ConntrackConnection;
@@ -79,13 +80,15 @@ export class ConntrackCleaner {
     if (!this.#running) void this.#run();
   }
 
+  /** Ends a pass that is under way. */
   close(): void {
+    this.#closed = true;
     this.#connection.close();
   }
 
   async #run(): Promise<void> {
     this.#running = true;
-    for (let outdated = 0; this.#due !== undefined; ) {
+    for (let outdated = 0; this.#due !== undefined && !this.#closed; ) {
       const due = this.#due;
       this.#due = undefined;
       try {
@@ -101,6 +104,7 @@ export class ConntrackCleaner {
           this.#due = joined({ ...due, kinds: new Set(result.outdated) }, this.#due);
         this.#report(due.plan.settings.family, result);
       } catch (error) {
+        if (this.#closed) return;
         // A table that can never be listed must not make the list grow for ever.
         const left = { ...due, changes: due.changes.slice(0, MOST_CHANGES_KEPT) };
         if (this.#due === undefined) this.#left = left;

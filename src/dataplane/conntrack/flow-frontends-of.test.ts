@@ -92,6 +92,22 @@ describe('datagrams', () => {
     expect(frontends.isStale(flowBetween(CLIENT, '192.0.2.2:30053', '10.244.0.2:9090'))).toBe(false);
   });
 
+  test.each([
+    [true, true],
+    [false, false],
+  ])('node ports on the loopback address: %s, stale there: %s', (localhostNodePorts, expected) => {
+    const flow = flowBetween('127.0.0.1:1234', '127.0.0.1:30053', '127.0.0.1:30053');
+    const port = planned([endpoint('10.244.0.1')], [NODE_PORT]);
+    const onLoopback = ['127.0.0.1', '192.0.2.1'];
+    const listed = planOf([port], { nodePortAddresses: onLoopback, localhostNodePorts });
+    expect(udpFrontendsOf(listed).isStale(flow)).toBe(expected);
+    const options = { changes: [], localAddresses: onLoopback };
+    const all = flowFrontendsOf(planOf([port], { localhostNodePorts }), 'datagrams', options);
+    expect(all.isStale(flow)).toBe(expected);
+    const other = flowBetween('192.0.2.1:1234', '192.0.2.1:30053', '192.0.2.1:30053');
+    expect([udpFrontendsOf(listed).isStale(other), all.isStale(other)]).toEqual([true, true]);
+  });
+
   test('a nodePort that changed its number, and a Service that is gone, leave nothing behind', () => {
     const before = planned([endpoint('10.244.0.1')], [CLUSTER_IP, NODE_PORT]);
     const after = planned([endpoint('10.244.0.1')], [CLUSTER_IP, { kind: 'NodePort', port: 30_054 }]);

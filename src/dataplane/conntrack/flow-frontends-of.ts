@@ -1,3 +1,4 @@
+import { isLoopback } from '../../base/ip.ts';
 import type { Endpoint } from '../../model/endpoint.ts';
 import type { Protocol } from '../../model/service-port.ts';
 import type { Frontend, PlanDiff, ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
@@ -25,7 +26,9 @@ export function flowFrontendsOf(
   kind: FlowKind,
   options: FlowFrontendsOptions,
 ): FlowFrontends {
-  const { family, nodePortAddresses } = plan.settings;
+  const { family, nodePortAddresses, localhostNodePorts } = plan.settings;
+  const onLoopback = localhostNodePorts && family === 'IPv4';
+  const served = (ips: readonly string[]) => ips.filter((ip) => onLoopback || !isLoopback(ip));
   const changes = options.changes.filter((change) => kindOf(servicePortOf(change)) === kind);
   const ports = kind === 'datagrams' ? plan.servicePorts.values() : changedServicePorts(plan, changes);
   return new FlowFrontends({
@@ -33,7 +36,9 @@ export function flowFrontendsOf(
     servicePorts: flowServicePorts(ports, kind),
     // Those that are still in the plan are judged by it, whoever owns them now.
     removed: changes.flatMap(({ before }) => (before === undefined ? [] : [frontendsOf(before)])),
-    ...(nodePortAddresses === 'all' ? { localAddresses: options.localAddresses } : { nodePortAddresses }),
+    ...(nodePortAddresses === 'all'
+      ? { localAddresses: served(options.localAddresses) }
+      : { nodePortAddresses: served(nodePortAddresses) }),
   });
 }
 

@@ -232,6 +232,45 @@ test.skipIf(!existsSync('/proc/sys/net/netfilter/nf_conntrack_sctp_timeout_cooki
   },
 );
 
+test('the same over IPv6', async () => {
+  const [vip, pod, gone] = ['fd96::13', 'fd44::1', 'fd44::2'];
+  const flow = (sourcePort: number, to: string, status: number) => ({
+    original: {
+      protocol: TCP,
+      source: 'fd00::50',
+      sourcePort,
+      destination: vip,
+      destinationPort: 80,
+    },
+    reply: {
+      protocol: TCP,
+      source: to,
+      sourcePort: to === vip ? 80 : 8080,
+      destination: 'fd00::50',
+      destinationPort: sourcePort,
+    },
+    timeoutSeconds: 3600,
+    connectionState: status === 8 ? 1 : 3,
+    status,
+  });
+  conntrack.createFlows([flow(1, vip, 8), flow(2, pod, 8), flow(3, gone, 8), flow(4, gone, 0b1110)]);
+  const connections = new FlowFrontends({
+    family: 'IPv6',
+    servicePorts: [
+      { protocol: 'TCP', frontends: [{ ip: vip, port: 80 }], endpoints: [{ ip: pod, port: 8080 }] },
+    ],
+  });
+  expect(await reconcile(connections)).toMatchObject({
+    examined: 3,
+    deleted: 2,
+    answered: 0,
+    rejections: [],
+  });
+  const left: number[] = [];
+  conntrack.listFlows({ family: 'IPv6', protocol: TCP }, (view) => left.push(view.original.sourcePort));
+  expect(left.sort()).toEqual([2, 4]);
+});
+
 test('200,000 established connections are not even shown (C14)', async () => {
   using _room = makeRoomForConnections(250_000);
   program('nowhere');
