@@ -126,3 +126,36 @@ describe('documents that are known', () => {
     expect(second.objects[0]!.version).toBe(first.objects[0]!.version);
   });
 });
+
+describe('lists', () => {
+  const object = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: { clusterIP: '10.96.0.1' },
+  });
+  const listOf = (...items: unknown[]) => ({ apiVersion: 'v1', kind: 'List', items });
+
+  test('within lists are unpacked as kubectl does; a fault is named with its whole path', async () => {
+    const bad = { ...object('bad'), spec: { type: 'Wrong' } };
+    const text = JSON.stringify(listOf(object('a'), listOf(object('b'), listOf(bad)), object('c')));
+    const { objects, rejected } = await readManifest(text);
+    expect(objects.map(({ key }) => key)).toEqual([
+      'Service default/a',
+      'Service default/b',
+      'Service default/c',
+    ]);
+    expect(rejected.map(({ error }) => error.message)).toEqual([
+      expect.stringMatching(/^items\[1\]\.items\[1\]\.items\[0\]\.spec\.type: must be one of/),
+    ]);
+  });
+
+  test('that contain themselves end', async () => {
+    const text =
+      'apiVersion: v1\nkind: List\nitems: &all\n- {apiVersion: v1, kind: Service, metadata: {name: a}}\n' +
+      '- {apiVersion: v1, kind: List, items: *all}\n- {apiVersion: v1, kind: List, items: *all}\n';
+    const { objects, ignoredKinds } = await readManifest(text);
+    expect(objects.map(({ key }) => key)).toEqual(['Service default/a']);
+    expect(ignoredKinds).toEqual(['List']);
+  });
+});

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { DecodeError } from '../../kube/decode-error.ts';
-import { isJsonObject, type JsonObject } from '../../kube/json/json-fields.ts';
+import { isJsonObject, type JsonObject, joinPath } from '../../kube/json/json-fields.ts';
 import { ObjectProblem } from './check-object.ts';
 import { ManifestError } from './manifest-error.ts';
 import { type KindedObject, kindRule, kindRules, type ObjectKind } from './object-kinds.ts';
@@ -107,18 +107,28 @@ function movedTo(read: ReadDocument, line: number): ReadDocument {
   };
 }
 
-/** The object itself, or the items of a `List`, `ServiceList`, …; items may leave out what the list's kind says. */
-function unpack(value: unknown): { readonly item: unknown; readonly path: string }[] {
-  if (!isJsonObject(value)) return [{ item: value, path: '' }];
+/**
+ * The object itself, or the items of a `List`, `ServiceList`, …, also of lists within it; items may leave out what the
+ * list's kind says. `within` are the lists around it: an alias can make a list contain itself.
+ */
+function unpack(
+  value: unknown,
+  path = '',
+  within: readonly unknown[] = [],
+): { readonly item: unknown; readonly path: string }[] {
+  if (!isJsonObject(value)) return [{ item: value, path }];
   const { kind, apiVersion, items } = value;
-  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items)) {
-    return [{ item: value, path: '' }];
+  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items) || within.includes(items)) {
+    return [{ item: value, path }];
   }
   const itemKind = kind.slice(0, -'List'.length);
-  return items.map((item: unknown, i) => ({
-    item: itemKind !== '' && isJsonObject(item) ? { kind: itemKind, apiVersion, ...item } : item,
-    path: `items[${i}]`,
-  }));
+  return items.flatMap((item: unknown, i) =>
+    unpack(
+      itemKind !== '' && isJsonObject(item) ? { kind: itemKind, apiVersion, ...item } : item,
+      joinPath(path, `items[${i}]`),
+      [...within, items],
+    ),
+  );
 }
 
 /** Reads one object; returns its kind when that is one a Service proxy does not read. */
