@@ -1,5 +1,5 @@
 import type { Iptables } from '../../kernel/iptables/iptables.ts';
-import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
+import { isRefusal } from '../../kernel/iptables/iptables-error.ts';
 import { type BaseChainJump, baseChainJumps, jumpArguments, jumpText } from './top-level-chains.ts';
 
 /**
@@ -11,7 +11,7 @@ export async function findMissingJumps(iptables: Iptables): Promise<readonly Bas
     await iptables.restore(checkInput());
     return [];
   } catch (error) {
-    if (!(error instanceof IptablesError) || error.detail.code !== 'IPTABLES_REFUSED') throw error;
+    if (!isRefusal(error)) throw error;
   }
   const missing: BaseChainJump[] = [];
   for (const jump of baseChainJumps) {

@@ -1,6 +1,6 @@
 import type { Logger } from '../../base/logger.ts';
 import type { Iptables } from '../../kernel/iptables/iptables.ts';
-import { IptablesError } from '../../kernel/iptables/iptables-error.ts';
+import { isRefusal } from '../../kernel/iptables/iptables-error.ts';
 import type { ProxyPlan } from '../../plan/proxy-plan.ts';
 import { findMissingJumps } from './base-chain-jumps.ts';
 import { hasPlainName, policyChainNames } from './chain-decisions.ts';
@@ -148,8 +148,7 @@ async function tryInGroups(
       await iptables.restore(textOf(trialInput(group, state, context)), 'nat');
       return true;
     } catch (error) {
-      const isRefusal = error instanceof IptablesError && error.detail.code === 'IPTABLES_REFUSED';
-      if (!isRefusal || trials >= MAX_TRIALS[iptables.backend]) throw error;
+      if (!isRefusal(error) || trials >= MAX_TRIALS[iptables.backend]) throw error;
       return false;
     }
   };

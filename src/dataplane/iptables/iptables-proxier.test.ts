@@ -8,7 +8,7 @@ import type { RulesetChange } from './foreign-changes.ts';
 import type { SetAside } from './iptables-proxier.ts';
 import { FakeIptables } from './testing/fake-iptables.ts';
 import { applyChange, randomChange } from './testing/random-changes.ts';
-import { synced, testProxier } from './testing/synced.ts';
+import { allCounters, synced, testProxier } from './testing/synced.ts';
 import { baseChainJumps, jumpText } from './top-level-chains.ts';
 
 const closers: (() => void)[] = [];
@@ -366,6 +366,35 @@ describe('one bad object', () => {
       await expect(proxier.sync(many().plan(), undefined)).rejects.toThrow('failed');
       expect(iptables.inputs).toHaveLength(2);
     });
+  });
+
+  test.each([
+    ['nft', 'reading'],
+    ['nft', 'kernel'],
+    ['legacy', 'reading'],
+    ['legacy', 'kernel'],
+  ] as const)('counters that the back-end %s refuses in %s are done without', async (backend, when) => {
+    const { proxier, iptables } = proxierOver(
+      {},
+      { iptables: new FakeIptables('IPv4', backend), ensureCounters: allCounters },
+    );
+    iptables.refuse = ({ text }) => (text.includes('nfacct') ? when : 'no');
+    const changing = cluster('a', 'b');
+    const report = await proxier.sync(changing.plan(), undefined);
+    expect(report.setAside.size).toBe(0);
+    expect(normalized(iptables)).toBe(normalized(await synced(changing)));
+    expect(iptables.inputs).toHaveLength(2);
+    await proxier.sync(changing.plan(), undefined);
+    expect(iptables.inputs).toHaveLength(3);
+  });
+
+  test('where rules can count, that is found out once and leaves no trace', async () => {
+    const { proxier, iptables } = proxierOver({}, { ensureCounters: allCounters });
+    await proxier.sync(cluster('a').plan(), undefined);
+    await proxier.sync(cluster('a').plan(), undefined);
+    expect(iptables.inputs).toHaveLength(3);
+    expect(iptables.rules('filter', 'KUBE-PROXY-CANARY')).toEqual([]);
+    expect(iptables.rules('filter', 'KUBE-FORWARD')![0]).toContain('nfacct');
   });
 
   test('names that cannot stand in a rule never reach the program', async () => {

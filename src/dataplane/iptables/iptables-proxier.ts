@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { describeError } from '../../base/fairlead-error.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Iptables } from '../../kernel/iptables/iptables.ts';
+import { IptablesError, isRefusal } from '../../kernel/iptables/iptables-error.ts';
 import type { PlanSettings } from '../../plan/plan-settings.ts';
 import type { PlanDiff, ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
 import type { Proxier, SyncReport } from '../proxier.ts';
@@ -25,7 +26,7 @@ import {
   ruleContext,
 } from './rule-context.ts';
 import { type IptablesRuleCounts, ruleCounts } from './rule-counts.ts';
-import { refusedNodePortAddresses } from './static-rules.ts';
+import { counterTrial, refusedNodePortAddresses } from './static-rules.ts';
 import { type BaseChainJump, FIREWALL_CHAIN } from './top-level-chains.ts';
 
 /** What this mode is told besides the plan. */
@@ -95,6 +96,8 @@ export class IptablesProxier implements Proxier {
   /** What the last successful sync left; `undefined` where that is not known. */
   #state: ProgrammedState | undefined;
   #counters: ReadonlySet<string> = new Set();
+  /** Whether rules that count are accepted; `undefined` before that is known. */
+  #canCount: boolean | undefined;
   #conntrackTcpBeLiberal = false;
   /** What was refused, by key of the ServicePort, and why. */
   #setAside = new Map<string, { readonly rules: string; readonly reason: string }>();
@@ -312,11 +315,21 @@ export class IptablesProxier implements Proxier {
     };
   }
 
+  /** Counters that exist. None where iptables or the kernel lacks the match for them, which is tried once. */
   async #ensureCounters(): Promise<ReadonlySet<string>> {
+    if (this.#canCount === false) return new Set();
     try {
       const names = [ctInvalidCounter, localhostNodePortsCounter];
-      return (await this.#dependencies.ensureCounters?.(names)) ?? new Set();
+      const counters = (await this.#dependencies.ensureCounters?.(names)) ?? new Set<string>();
+      const [counter] = counters;
+      if (counter !== undefined && this.#canCount === undefined) {
+        await this.#iptables.restore(counterTrial(counter), 'filter');
+        this.#canCount = true;
+      }
+      return counters;
     } catch (error) {
+      if (isRefusal(error)) this.#canCount = false;
+      else if (error instanceof IptablesError) throw error;
       this.#dependencies.logger.warn('Rules do without counters', { err: describeError(error) });
       return new Set();
     }

@@ -1,6 +1,12 @@
 import { isLoopback } from '../../base/ip.ts';
 import { ctInvalidCounter, type RuleContext } from './rule-context.ts';
-import { FIREWALL_CHAIN, FORWARD_CHAIN, MARK_MASQ_CHAIN, POSTROUTING_CHAIN } from './top-level-chains.ts';
+import {
+  CANARY_CHAIN,
+  FIREWALL_CHAIN,
+  FORWARD_CHAIN,
+  MARK_MASQ_CHAIN,
+  POSTROUTING_CHAIN,
+} from './top-level-chains.ts';
 
 /** Rules that do not depend on Services, as whole `-A` lines (spec B.1.4). */
 
@@ -24,6 +30,12 @@ export function forwardRules(context: RuleContext): string {
     `-A ${FORWARD_CHAIN} -m comment --comment "kubernetes forwarding rules" -m mark --mark ${context.mark}/${context.mark} -j ACCEPT\n` +
     `-A ${FORWARD_CHAIN} -m comment --comment "kubernetes forwarding conntrack rule" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n`
   );
+}
+
+/** Input that shows whether rules can count: puts one into a chain that nothing leads to, and takes it out again. */
+export function counterTrial(counter: string): readonly string[] {
+  const inTransaction = (rules: string) => `*filter\n:${CANARY_CHAIN} - [0:0]\n${rules}COMMIT\n`;
+  return [inTransaction(`-A ${CANARY_CHAIN} -m nfacct --nfacct-name ${counter}\n`), inTransaction('')];
 }
 
 /** The mark is taken off again, so that a packet that passes twice (IPsec, VXLAN) is masqueraded once. */

@@ -51,6 +51,11 @@ export function isAbsent(error: unknown): boolean {
   );
 }
 
+/** Whether an error says that the program or the kernel did not take the input. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof IptablesError && error.detail.code === 'IPTABLES_REFUSED';
+}
+
 /** Whether an error says that the program is not installed, or may not be run. */
 export function isNotInstalled(error: unknown): boolean {
   return error instanceof IptablesError && error.detail.code === 'IPTABLES_NOT_STARTED';
