@@ -17,6 +17,8 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 /** What is settled about this node once, at start (operations 3.3, 8.1): later changes of these facts do not count. */
 export interface NodeFacts {
   readonly nodeName: string;
+  /** Addresses that the Node object gave. */
+  readonly objectIps: readonly string[];
   readonly ips: NodeIps;
   readonly podCIDRs: readonly string[];
   /** `nodePortAddresses` of the configuration with `primary` resolved. */
@@ -45,6 +47,7 @@ export function nodeFacts(
   }
   return {
     nodeName,
+    objectIps,
     ips,
     podCIDRs: node?.podCIDRs ?? [],
     nodePortNetworks: resolvePrimaryNodePortAddresses(config.nodePortAddresses ?? [], ips),

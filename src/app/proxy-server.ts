@@ -8,6 +8,7 @@ import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts
 import { AddressMonitor } from '../kernel/route/address-monitor.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { Node } from '../kube/node.ts';
+import { nodeObjectIps } from '../model/node-ips.ts';
 import { FamilySync } from '../sync/family-sync.ts';
 import { ApiEvents } from './api-events.ts';
 import { AppError } from './app-error.ts';
@@ -308,8 +309,18 @@ export class ProxyServer {
   }
 
   #followNode(facts: NodeFacts): void {
+    let lastAddresses: readonly string[] = facts.objectIps;
     const onNode = (node: Node) => {
       this.#health.nodeChanged(node);
+      const addresses = nodeObjectIps(node.addresses);
+      if (!sameList(addresses, lastAddresses) && !sameList(addresses, facts.objectIps)) {
+        this.#logger.warn('The addresses of the Node are others now: they count from the next start on', {
+          node: node.name,
+          addresses,
+          inUse: facts.objectIps,
+        });
+      }
+      lastAddresses = addresses;
       if (
         this.#invocation.config.detectLocalMode === 'NodeCIDR' &&
         !sameList(node.podCIDRs, facts.podCIDRs)
@@ -387,6 +398,7 @@ export class ProxyServer {
 function nodeFactsUnknown(nodeName: string): NodeFacts {
   return {
     nodeName,
+    objectIps: [],
     ips: { primaryFamily: 'IPv4', IPv4: '127.0.0.1', IPv6: '::1' },
     podCIDRs: [],
     nodePortNetworks: [],

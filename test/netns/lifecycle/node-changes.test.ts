@@ -60,10 +60,15 @@ describe('the Node', () => {
     await bed.api.apply(...shop());
     const proxy = bed.start('nftables');
     await bed.answersSoon(proxy, `${WEB}:80`);
+    expect(proxy.log).not.toContain('from the next start on');
     await bed.api.apply(node({ podCIDRs: ['10.244.7.0/24'], addresses: ['172.31.0.99'] }));
+    await bed.api.apply(node({ addresses: ['172.31.0.99'], labels: { other: 'label' } }));
+    const told = () => proxy.lines(/^W.*from the next start on.*172\.31\.0\.99/);
+    await waitUntil('the other address is noticed', () => told().length > 0);
     await bed.api.delete('Node', 'node1');
     await delay(500);
     expect(proxy.exit).toBeUndefined();
+    expect(told()).toHaveLength(1);
     expect(await bed.answers(`${WEB}:80`)).toBe(true);
     expect((await bed.page(10256, '/healthz'))?.status).toBe(200);
   });
