@@ -82,7 +82,8 @@ function supervise(program: string, child: ChildProcess, options: RunOptions): P
         child.kill('SIGTERM');
       }
     });
-    child.on('exit', () => timers.push(setTimeout(letGo, lingering)));
+    // After a long pause of this process timers come before what can be read, and immediates after that.
+    child.on('exit', () => timers.push(setTimeout(() => setImmediate(letGo), lingering)));
     child.on('close', (code, signal) => {
       stopTimers();
       if (endedByUs) resolve({ exitStatus: 0, stdout, stderr });
