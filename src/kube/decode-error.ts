@@ -4,6 +4,8 @@ import { FairleadError } from '../base/fairlead-error.ts';
 export type DecodeErrorDetail =
   /** A field, a frame or the whole body ends before its stated length. */
   | { readonly code: 'DECODE_TRUNCATED'; readonly offset: number }
+  /** A frame that has arrived whole and whose content ends before the lengths stated in it. */
+  | { readonly code: 'DECODE_BAD_FRAME'; readonly offset: number }
   /** A varint of more than ten bytes. */
   | { readonly code: 'DECODE_VARINT_TOO_LONG'; readonly offset: number }
   /** A wire type that protobuf does not know, a group, or another type than the field has. */
@@ -42,6 +44,8 @@ function messageOf(detail: DecodeErrorDetail): string {
   switch (detail.code) {
     case 'DECODE_TRUNCATED':
       return `data ends early at byte ${detail.offset}`;
+    case 'DECODE_BAD_FRAME':
+      return `the content of the frame at byte ${detail.offset} ends early`;
     case 'DECODE_VARINT_TOO_LONG':
       return `varint longer than ten bytes at byte ${detail.offset}`;
     case 'DECODE_WIRE_TYPE':

@@ -40,9 +40,19 @@ export class ProtobufWatchDecoder<T extends KubeObject> implements WatchDecoder 
       }
       if (pending.length < 4 + length) return;
       const start = pending.start + 4;
-      const event = decodeWatchEvent(this.#decoder, new WireReader(pending.buffer, start, start + length));
+      const event = this.#decode(new WireReader(pending.buffer, start, start + length));
       pending.take(4 + length);
       this.#handler(event);
+    }
+  }
+
+  /** DECODE_TRUNCATED is for a stream that was cut; going on from there would not help with a frame like this. */
+  #decode(frame: WireReader): WatchEvent<T> {
+    try {
+      return decodeWatchEvent(this.#decoder, frame);
+    } catch (error) {
+      if (!(error instanceof DecodeError) || error.detail.code !== 'DECODE_TRUNCATED') throw error;
+      throw new DecodeError({ code: 'DECODE_BAD_FRAME', offset: this.#pending.taken }, { cause: error });
     }
   }
 

@@ -230,12 +230,16 @@ describe('failures', () => {
     expect(query(rig.server.requests[3])).toMatchObject({ resourceVersion: '11' });
   });
 
-  test('a frame that cannot be read leads to a new list', async () => {
+  test.each([
+    ['of a size beyond all limits', '7fffffff'],
+    ['whose content is cut short', '000000020a05'],
+    ['with a varint without end', '0000000bffffffffffffffffffffff'],
+  ])('a frame %s leads to a new list', async (_, hex) => {
     const { answer, opened } = openWatch();
     rig.listThenWatch(10, [], answer, list([service('a', 11)], { resourceVersion: '20' }), watch());
     rig.start();
     await rig.requests(2);
-    opened().response.write(Buffer.from('7fffffff', 'hex'));
+    opened().response.write(Buffer.from(hex, 'hex'));
     await rig.requests(4);
     expect(rig.sink.calls).toEqual(['synced', 'set ns/a@11']);
     expect(rig.server.requests[2]!.query.has('watch')).toBe(false);

@@ -85,6 +85,24 @@ describe('list and watch', () => {
     expect(rig.warnings).toEqual([]);
   });
 
+  test('pages and the watch after them share one connection', async () => {
+    const ports = new Set<number | undefined>();
+    const noted =
+      (answer: Answer): Answer =>
+      (response, request) => {
+        ports.add(response.socket?.remotePort);
+        answer(response, request);
+      };
+    rig.server.answer(
+      noted(list([service('a', 1)], { resourceVersion: '9', continue: 'next' })),
+      noted(list([service('b', 2)], { resourceVersion: '9' })),
+      noted(watch()),
+    );
+    rig.start();
+    await rig.requests(3);
+    expect(ports.size).toBe(1);
+  });
+
   test('an object that became unreadable and is then deleted is gone', async () => {
     const broken = { ...service('a', 12), spec: { ports: [{ port: 'http' }] } };
     const event = (type: string, version: number) =>
