@@ -4,12 +4,16 @@ import type { Duplex } from 'node:stream';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { http } from '../base/node-http.ts';
+import { connectionShare } from './connection-share.ts';
 import { BodyTooLargeError, type HttpHandler, plainText, readRequest, sendAnswer } from './http-answer.ts';
 import type { ConnectionTaker } from './listen.ts';
 
 /** What one client may cost. All times in milliseconds. */
 export interface HttpLimits {
-  /** Above this the connection that has been idle longest is closed: a new client always gets in. */
+  /**
+   * Above this, or the share that a server has of this process's open files, the connection that has been idle longest is
+   * closed: a new client always gets in.
+   */
   readonly connections: number;
   /** From the connection to the end of the first request's headers. */
   readonly firstRequest: number;
@@ -71,7 +75,8 @@ export class GuardedHttpServer implements ConnectionTaker {
     this.#handler = handler;
     this.#clock = dependencies.clock;
     this.#logger = dependencies.logger;
-    this.#limits = dependencies.limits ?? DEFAULT_HTTP_LIMITS;
+    const limits = dependencies.limits ?? DEFAULT_HTTP_LIMITS;
+    this.#limits = { ...limits, connections: Math.min(limits.connections, connectionShare()) };
     // Node's own timeouts are off: they need a listening server, and deadlines cover them.
     this.#http = http.createServer({
       keepAliveTimeout: 0,
