@@ -18,7 +18,7 @@ function capturingIO(): { io: CommandLineIO; printed: { out: string; err: string
     stderr: (text) => {
       printed.err += text;
     },
-    createLogger: () => ({ ...silentLogger, verbosity: 0, flush() {}, close() {} }),
+    createLogger: () => ({ ...silentLogger, verbosity: 0, plain() {}, flush() {}, close() {} }),
   };
   return { io, printed };
 }

@@ -61,8 +61,7 @@ class Steps {
     }
     const texts = flagTexts(this.#flags);
     if (this.#logger.enabled(1)) {
-      for (const { name, value } of texts)
-        this.#logger.verbose(1, `FLAG: --${name}=${JSON.stringify(value)}`);
+      for (const { name, value } of texts) this.#logger.plain(1, `FLAG: --${name}=${JSON.stringify(value)}`);
     }
 
     this.#step = 'failed validate';

@@ -82,6 +82,16 @@ describe('text format', () => {
     );
   });
 
+  test('prints a plain line without quotes, still on one line, up to the verbosity', () => {
+    const { logger, out } = setUp();
+    logger.plain(0, 'FLAG: --a="b"\nE1201 forged');
+    const line = here() - 1;
+    logger.plain(1, 'not printed');
+    expect(out.text).toBe(
+      `I0501 10:02:03.000125      17 klog-logger.test.ts:${line}] FLAG: --a="b"\\nE1201 forged\n`,
+    );
+  });
+
   test('adds the pairs of with, the nearest winning', () => {
     const { logger, out } = setUp();
     logger.with({ family: 'IPv4', mode: 'ipvs' }).with({ mode: 'nftables' }).info('Sync', { n: 1 });

@@ -29,6 +29,8 @@ export interface LogDependencies {
 export interface RootLogger extends Logger {
   /** Level up to which `verbose` prints; may be set while running (`/debug/flags/v`). */
   verbosity: number;
+  /** Like `verbose`, but the text format prints the message as it is, for lines that are looked for to the letter. */
+  plain(level: number, message: string): void;
   flush(): void;
   /** Flushes and stops the flush timer. Lines logged later are still written, at once. */
   close(): void;
@@ -76,6 +78,11 @@ class KlogLogger implements Logger {
     this.#print(this.verbose, 'info', level, message, values);
   }
 
+  plain(level: number, message: string): void {
+    if (!this.#prints(level, this.plain)) return;
+    this.#print(this.plain, 'info', level, message, {}, undefined, true);
+  }
+
   warn(message: string, values?: LogValues): void {
     this.#print(this.warn, 'warning', 0, message, values);
   }
@@ -106,6 +113,7 @@ class KlogLogger implements Logger {
     message: string,
     values: LogValues | undefined,
     error?: unknown,
+    isPlain = false,
   ): void {
     try {
       const { clock, pid } = this.sink.dependencies;
@@ -123,6 +131,7 @@ class KlogLogger implements Logger {
         pid,
         source: callerOf(entered),
         message: redactText(message),
+        isPlain,
         values: pairs,
       });
     } catch {

@@ -12,6 +12,8 @@ export interface LogEntry {
   readonly pid: number;
   readonly source: SourceLocation;
   readonly message: string;
+  /** The text format prints the message without quotes. */
+  readonly isPlain: boolean;
   readonly values: readonly (readonly [string, LogValue])[];
 }
 
@@ -26,7 +28,7 @@ export function formatText(entry: LogEntry): string {
   const { source } = entry;
   const pairs = entry.values.map(([key, value]) => ` ${key}${printed(value)}`).join('');
   const header = `${letters[entry.severity]}${timestamp(entry.time)} ${String(entry.pid).padStart(7)}`;
-  return `${header} ${source.file}:${source.line}] ${quote(entry.message)}${pairs}\n`;
+  return `${header} ${source.file}:${source.line}] ${entry.isPlain ? escapeBlockLine(entry.message) : quote(entry.message)}${pairs}\n`;
 }
 
 function printed(value: LogValue): string {
