@@ -30,7 +30,7 @@ export interface ServicePort {
   readonly healthCheckNodePort: number;
   /** `spec.externalIPs` of any family was given: counts for {@link isExternallyAccessible} even where the addresses are not served. */
   readonly hasExternalIPs: boolean;
-  /** Milliseconds since the epoch; the older Service keeps an address that two of them claim. */
+  /** Milliseconds since the epoch; where two of them could serve an address, the older Service has it. */
   readonly creationTimestamp: number;
 }
 

@@ -40,7 +40,7 @@ export function categorizeEndpoints(
   const { cluster } = choice;
   if (!usesLocal) return { cluster, local: none, allReachable: cluster, hasAnyEndpoints: cluster.length > 0 };
   const { local, terminating } = localEndpoints(endpoints);
-  const hasAnyEndpoints = endpoints.some((endpoint) => endpoint.isReady || isServingTerminating(endpoint));
+  const hasAnyEndpoints = canServe(endpoints);
   if (!usesCluster) return { cluster, local, allReachable: local, hasAnyEndpoints };
   const isSuperset = !choice.narrowed && !terminating;
   return {
@@ -49,6 +49,11 @@ export function categorizeEndpoints(
     allReachable: isSuperset ? cluster : union(endpoints, cluster, local),
     hasAnyEndpoints,
   };
+}
+
+/** Whether any of these endpoints of a ServicePort can serve, reachable from here or not. */
+export function canServe(endpoints: readonly Endpoint[]): boolean {
+  return endpoints.some((endpoint) => endpoint.isReady || isServingTerminating(endpoint));
 }
 
 const none: readonly Endpoint[] = Object.freeze([]);

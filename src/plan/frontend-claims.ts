@@ -30,23 +30,32 @@ interface Claim {
   readonly key: string;
   readonly port: ServicePort;
   readonly isClusterIP: boolean;
+  readonly isServed: boolean;
+}
+
+/** What claims are decided by. */
+export interface ClaimView {
+  /** The ServicePort whose claims were added under a key. */
+  portOf(key: string): ServicePort | undefined;
+  /** Whether it has an endpoint that can serve, anywhere. Claims are to be added anew when that changes. */
+  isServed(port: ServicePort): boolean;
 }
 
 /**
  * Which ServicePort gets a destination that several ask for. A ClusterIP always wins, so that nobody takes another
- * Service's address by naming it as external; then the older Service; then the lesser key. kube-proxy leaves it to
- * chance, anew with each sync (spec A19).
+ * Service's address by naming it as external; then one that has endpoints, as in kube-proxy, where the rules of the
+ * others only refuse what is not translated; then the older Service; then the lesser key. Between two that have
+ * endpoints kube-proxy leaves it to chance, anew with each sync (spec A19).
  */
 export class FrontendClaims {
   /** Destination → key of the ServicePort that has it. */
   readonly #owners = new Map<string, string>();
   /** All claims of the few destinations with more than one. */
   readonly #contested = new Map<string, readonly Claim[]>();
-  readonly #portOf: (key: string) => ServicePort | undefined;
+  readonly #view: ClaimView;
 
-  /** `portOf` finds the ServicePort whose claims were added under a key. */
-  constructor(portOf: (key: string) => ServicePort | undefined) {
-    this.#portOf = portOf;
+  constructor(view: ClaimView) {
+    this.#view = view;
   }
 
   /** Enters all claims of a ServicePort. Returns the other ServicePorts that lose a destination by it. */
@@ -59,8 +68,10 @@ export class FrontendClaims {
         this.#owners.set(destination, key);
         continue;
       }
-      const others = this.#contested.get(destination) ?? [this.#claimOf(owner, frontend)];
-      const claim: Claim = { key, port, isClusterIP: frontend.kind === 'ClusterIP' };
+      const others = this.#contested.get(destination) ?? [
+        this.#claimOf(owner, this.#view.portOf(owner)!, frontend),
+      ];
+      const claim = this.#claimOf(key, port, frontend);
       this.#contested.set(destination, [...others, claim]);
       if (others.every((other) => precedes(claim, other))) {
         this.#owners.set(destination, key);
@@ -95,14 +106,15 @@ export class FrontendClaims {
     return this.#owners.get(frontendKey(frontend, protocol));
   }
 
-  #claimOf(key: string, frontend: Frontend): Claim {
-    const port = this.#portOf(key)!;
-    return { key, port, isClusterIP: frontend.kind !== 'NodePort' && port.clusterIP === frontend.ip };
+  #claimOf(key: string, port: ServicePort, frontend: Frontend): Claim {
+    const isClusterIP = frontend.kind !== 'NodePort' && port.clusterIP === frontend.ip;
+    return { key, port, isClusterIP, isServed: this.#view.isServed(port) };
   }
 }
 
 function precedes(a: Claim, b: Claim): boolean {
   if (a.isClusterIP !== b.isClusterIP) return a.isClusterIP;
+  if (a.isServed !== b.isServed) return a.isServed;
   if (a.port.creationTimestamp !== b.port.creationTimestamp)
     return a.port.creationTimestamp < b.port.creationTimestamp;
   return a.key < b.key;

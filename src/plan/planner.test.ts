@@ -99,6 +99,31 @@ describe('a destination that two Services claim', () => {
     expect(node.problems).toHaveLength(2);
   });
 
+  test('goes to a Service that has endpoints, as long as it has', () => {
+    const node = newNode();
+    const claim = { externalIPs: ['1.2.3.4'] };
+    node.services.update(service({ name: 'old', clusterIP: '10.96.0.1', creationTimestamp: 1, ...claim }));
+    node.services.update(service({ name: 'new', clusterIP: '10.96.0.2', creationTimestamp: 2, ...claim }));
+    const owner = () =>
+      ['old', 'new'].filter((name) => node.frontendsOf(`default/${name}/TCP`).includes('ExternalIP'));
+    const slices = (serviceName: string, ready: boolean) =>
+      node.slices.update(slice({ serviceName, endpoints: [endpoint('10.0.0.1', { ready })] }));
+    node.sync();
+    expect(owner()).toEqual(['old']);
+    slices('new', true);
+    node.sync();
+    expect(owner()).toEqual(['new']);
+    slices('old', true);
+    node.sync();
+    expect(owner()).toEqual(['old']);
+    slices('old', false);
+    node.sync();
+    expect(owner()).toEqual(['new']);
+    slices('new', false);
+    node.sync();
+    expect(owner()).toEqual(['old']);
+  });
+
   test('is never taken from a ClusterIP', () => {
     const node = newNode();
     node.services.update(

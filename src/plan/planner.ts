@@ -5,7 +5,7 @@ import {
   type ReportProblem,
   type ServicePort,
 } from '../model/service-port.ts';
-import { categorizeEndpoints } from './categorize-endpoints.ts';
+import { canServe, categorizeEndpoints } from './categorize-endpoints.ts';
 import { claimedFrontends, FrontendClaims } from './frontend-claims.ts';
 import type { PlanSettings } from './plan-settings.ts';
 import type { Frontend, PlanDiff, ProxyPlan, ServicePortChange, ServicePortPlan } from './proxy-plan.ts';
@@ -25,6 +25,8 @@ export interface PlannerInput {
 export class Planner {
   readonly #report: ReportProblem;
   #settings: PlanSettings;
+  /** As of the last call. */
+  #input: PlannerInput = { services: new Map(), endpoints: () => [] };
   #servicePorts = new Map<string, ServicePortPlan>();
   #claims: FrontendClaims;
   /** By servicePortKey: the first destination that another ServicePort has. */
@@ -52,6 +54,7 @@ export class Planner {
   /** Looks at everything again, with new settings. */
   replan(input: PlannerInput, settings: PlanSettings): ProxyPlan {
     this.#settings = settings;
+    this.#input = input;
     this.#servicePorts = new Map();
     this.#claims = this.#newClaims();
     this.#entered = new Map();
@@ -67,6 +70,7 @@ export class Planner {
 
   /** Looks again at these Services, and at those that win or lose an address because of them. */
   update(input: PlannerInput, services: Iterable<string>): PlanDiff {
+    this.#input = input;
     const changes: ServicePortChange[] = [];
     const affected = new Set<string>();
     const touched = new Map<string, string>();
@@ -96,7 +100,11 @@ export class Planner {
   }
 
   #newClaims(): FrontendClaims {
-    return new FrontendClaims((key) => this.#entered.get(serviceOfKey(key))?.get(key));
+    return new FrontendClaims({
+      portOf: (key) => this.#entered.get(serviceOfKey(key))?.get(key),
+      isServed: ({ namespace, name, portName, protocol }) =>
+        canServe(this.#input.endpoints(`${namespace}/${name}`, portName, protocol)),
+    });
   }
 
   #enter(service: string, ports: ReadonlyMap<string, ServicePort>): string[] {
