@@ -15,7 +15,7 @@ what its plan predicts. Needs root.
   --steps N         changes of each world (default 8)
   --probes N        probes after each change (default 60)
   --feed FEED       files (default) or apiserver
-  --objects         print all objects of a failure
+  --objects         print all objects of a failure, and the rules
 `;
 
 const { values } = parseArgs({
@@ -72,7 +72,8 @@ async function follow(beds: WorldBeds, variant: Variant): Promise<number> {
     for (const failure of failures) {
       failed += 1;
       console.log(describeWorldFailure(failure));
-      if (values.objects) console.log(failure.objects.map((object) => stringify(object)).join('---\n'));
+      if (!values.objects) continue;
+      console.log(failure.objects.map((object) => stringify(object)).join('---\n'), failure.ruleset);
     }
   }
   return failed;

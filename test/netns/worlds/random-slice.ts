@@ -67,7 +67,7 @@ export function drawSlice(
     },
     addressType: family,
     ports: service.ports.map(({ name, protocol }) => ({
-      ...(name === '' && random.chance(0.5) ? {} : { name: random.chance(0.04) ? 'other' : name }),
+      name: random.chance(0.04) ? 'other' : name,
       protocol: random.chance(0.03) ? 'SCTP' : protocol,
       ...(random.chance(0.03) ? {} : { port: isHosts ? 8090 : random.pick([5353, 8080, 8081, 8082]) }),
     })),

@@ -139,7 +139,7 @@ function predict(
     from: source.name,
     to: joinHostPort(destination.ip, destination.port),
     proto: destination.protocol === 'UDP' ? 'udp' : 'tcp',
-    count: outcome.kind === 'forwarded' ? Math.max(2, 5 * (outcome.endpoints.length - 1)) : 2,
+    count: outcome.kind === 'forwarded' && outcome.endpoints.length > 1 ? 4 * outcome.endpoints.length : 2,
     expected,
     why: explainConnection(connection, view),
   };
