@@ -1,4 +1,5 @@
 import type { IpFamily } from '../base/ip.ts';
+import type { Logger } from '../base/logger.ts';
 import { nftFamily } from '../dataplane/nftables/family-terms.ts';
 import { holdTranslation } from '../dataplane/nftables/hold-translation.ts';
 import { TABLE } from '../dataplane/nftables/names.ts';
@@ -21,17 +22,7 @@ export function openNftablesMode(families: readonly IpFamily[], dependencies: Mo
     throw error;
   }
   const edits = watchForeignEdits({ own: connection, families, logger, onForeignEdit });
-  for (const family of families) {
-    try {
-      connection.commit(holdTranslation(nftFamily(family), connection.portId));
-    } catch (error) {
-      logger.verbose(2, 'Connections will break should somebody flush the ruleset', {
-        ipFamily: family,
-        error: String(error),
-      });
-    }
-  }
-  const kernel = explainingFirstFailure(edits.kernel, connection);
+  const kernel = holdingTranslation(explainingFirstFailure(edits.kernel, connection), connection, logger);
   const proxiers = new Map<IpFamily, Proxier>();
   for (const family of families)
     proxiers.set(family, new NftablesProxier({ family }, { kernel, clock, logger }));
@@ -40,6 +31,34 @@ export function openNftablesMode(families: readonly IpFamily[], dependencies: Mo
     close() {
       edits.close();
       connection.close();
+    },
+  };
+}
+
+/** Sees to it, as soon as a family has rules, that its connections outlast a flush of the ruleset. */
+function holdingTranslation(
+  kernel: NftablesKernel,
+  connection: NftablesConnection,
+  logger: Logger,
+): NftablesKernel {
+  const held = new Set<string>();
+  return {
+    listNames: (family, table) => kernel.listNames(family, table),
+    close: () => kernel.close(),
+    commit(transaction) {
+      const size = kernel.commit(transaction);
+      const family = transaction.family;
+      if (held.has(family)) return size;
+      held.add(family);
+      try {
+        connection.commit(holdTranslation(family, connection.portId));
+      } catch (error) {
+        logger.verbose(2, 'Connections will break should somebody flush the ruleset', {
+          family,
+          error: String(error),
+        });
+      }
+      return size;
     },
   };
 }
