@@ -4,9 +4,9 @@ import { FakeClock } from '../base/testing/fake-clock.ts';
 import type { ReconcileResult } from '../dataplane/conntrack/reconcile.ts';
 import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
 import { encodeNewFlow, type NewFlow } from '../kernel/conntrack/conntrack-message.ts';
-import { NLM_F_DUMP } from '../kernel/netlink/message.ts';
+import { type NetlinkMessage, NLM_F_DUMP } from '../kernel/netlink/message.ts';
 import { NetlinkConnection } from '../kernel/netlink/netlink-connection.ts';
-import { FakeNetlinkSocket } from '../kernel/netlink/testing/fake-netlink-socket.ts';
+import { type FakeAnswer, FakeNetlinkSocket } from '../kernel/netlink/testing/fake-netlink-socket.ts';
 import { EndpointSliceCache } from '../model/endpoint-slice-cache.ts';
 import { ServiceChangeTracker } from '../model/service-change-tracker.ts';
 import { endpoint, service, slice } from '../model/testing/objects.ts';
@@ -27,7 +27,7 @@ function setup() {
   const clock = new FakeClock();
   const flows: NewFlow[] = [];
   const kernel = { fails: false, listings: [] as ('udp' | 'unanswered')[], deletions: 0, onList: ignore };
-  const socket = new FakeNetlinkSocket((message) => {
+  const answer = (message: NetlinkMessage): FakeAnswer => {
     if (message.type === CT_DELETE) {
       kernel.deletions++;
       return undefined;
@@ -49,11 +49,11 @@ function setup() {
         },
       })),
     };
-  });
+  };
   const results: ReconcileResult[] = [];
   const errors: unknown[] = [];
-  const cleaner = new ConntrackCleaner({
-    connection: new ConntrackConnection(new NetlinkConnection(socket)),
+  const open = () => new ConntrackConnection(new NetlinkConnection(new FakeNetlinkSocket(answer)));
+  const cleaner = new ConntrackCleaner(open, {
     clock,
     logger: { ...silentLogger, error: (_message: string, error?: unknown) => void errors.push(error) },
     localAddresses: () => [],
@@ -104,9 +104,6 @@ const flowTo = (protocol: number, replySource: string): NewFlow => ({
 test('the table is looked at when a Service is first served, and when an endpoint left; not when one came', async () => {
   const { services, slices, sync, kernel, passed, results } = setup();
   sync('full');
-  // The sync itself waits for nothing.
-  expect(results).toEqual([]);
-  await passed(1);
   services.update(web('TCP'));
   sync('partial');
   expect(kernel.listings).toEqual([]);
@@ -115,12 +112,14 @@ test('the table is looked at when a Service is first served, and when an endpoin
     sync('partial');
   };
   setEndpoints('10.0.0.1');
-  await passed(2);
+  // The sync itself waits for nothing.
+  expect(results).toEqual([]);
+  await passed(1);
   setEndpoints('10.0.0.1', '10.0.0.2');
   setEndpoints('10.0.0.1', '10.0.0.2', '10.0.0.3');
   expect(kernel.listings).toEqual(['unanswered']);
   setEndpoints('10.0.0.2', '10.0.0.3');
-  await passed(3);
+  await passed(2);
   expect(kernel.listings).toEqual(['unanswered', 'unanswered']);
 });
 
@@ -133,33 +132,36 @@ test('UDP and connections are each listed once, and only when they are concerned
   services.update(service({ clusterIP: VIP, ports: both }));
   slices.update(slice({ ports: both, endpoints: [endpoint('10.0.0.1')] }));
   sync('full');
-  await passed(1);
+  await passed(2);
   expect(kernel.listings.splice(0)).toEqual(['udp', 'unanswered']);
   slices.update(slice({ ports: [both[1]!], endpoints: [endpoint('10.0.0.1')] }));
   sync('partial');
-  await passed(2);
+  await passed(3);
   expect(kernel.listings.splice(0)).toEqual(['udp']);
   sync('full');
-  await passed(3);
+  await passed(5);
   expect(kernel.listings).toEqual(['udp', 'unanswered']);
 });
 
-test('a pass over UDP flows counts although rules for connections come meanwhile', async () => {
-  const { services, slices, sync, kernel, flows, passed, results } = setup();
-  services.update(web('UDP'));
-  slices.update(slice({ ...ports('UDP'), endpoints: [endpoint('10.0.0.1')] }));
-  flows.push(flowTo(17, '10.0.0.99'));
-  kernel.onList = () => {
-    kernel.onList = () => {};
-    services.update(service({ name: 'other', clusterIP: '10.96.0.11', ...ports('TCP') }));
-    const other = { name: 'other-1', serviceName: 'other', ...ports('TCP') };
-    slices.update(slice({ ...other, endpoints: [endpoint('10.0.0.2')] }));
-    sync('partial');
-  };
+test('UDP flows do not wait for the time that connections have to be answered', async () => {
+  const { services, slices, sync, kernel, flows, passed, results, clock } = setup();
+  const both = [
+    { name: 'udp', port: 53, protocol: 'UDP' },
+    { name: 'tcp', port: 53, protocol: 'TCP' },
+  ];
+  services.update(service({ clusterIP: VIP, ports: both }));
+  slices.update(slice({ ports: both, endpoints: [endpoint('10.0.0.1')] }));
+  flows.push({ ...flowTo(6, VIP), connectionState: 1 });
   sync('full');
+  await vi.waitFor(() => expect(clock.pending).toBe(1));
+  await passed(1);
+  flows.push(flowTo(17, '10.0.0.1'));
+  slices.update(slice({ ports: [both[0]!], endpoints: [endpoint('10.0.0.2')] }));
+  sync('partial');
   await passed(2);
-  expect(results[0]).toMatchObject({ outdated: [], deleted: 1 });
-  expect(kernel.listings).toEqual(['udp', 'unanswered']);
+  expect(results[1]).toMatchObject({ examined: 1, deleted: 1 });
+  expect(clock.pending).toBe(1);
+  expect(kernel.listings).toEqual(['udp', 'unanswered', 'udp']);
 });
 
 test('a Service that went while syncs failed is found by the full sync that ends well', async () => {
@@ -216,7 +218,7 @@ test('syncs that follow each other faster than passes do not keep stale flows al
   sync('full');
   await vi.waitFor(() => expect(kernel.listings).toHaveLength(30));
   await passed(5);
-  for (const result of results) expect(result).toMatchObject({ outdated: [], deleted: 1 });
+  for (const result of results) expect(result).toMatchObject({ outdated: false, deleted: 1 });
 });
 
 test('a pass that the end of the program interrupts is no error', async () => {

@@ -271,8 +271,7 @@ export class ProxyServer {
 
   #openConntrack(family: IpFamily): ConntrackCleaner | undefined {
     try {
-      const cleaner = new ConntrackCleaner({
-        connection: ConntrackConnection.open(),
+      const cleaner = new ConntrackCleaner(() => ConntrackConnection.open(), {
         clock: this.#clock,
         logger: this.#logger,
         localAddresses: () => this.#addresses.addresses(family),

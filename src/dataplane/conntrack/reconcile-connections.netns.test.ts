@@ -130,7 +130,7 @@ const serving = (protocol: 'TCP' | 'SCTP', ...ips: string[]) =>
   });
 
 const reconcile = (connections: FlowFrontends, clock = systemClock) =>
-  reconcileConntrack(conntrack, { connections }, clock);
+  reconcileConntrack(conntrack, 'connections', connections, clock);
 
 function replySources(protocol: number): string[] {
   const sources: string[] = [];

@@ -100,7 +100,7 @@ const frontendsOf = (input: Omit<FlowFrontendsInput, 'family'>) =>
   new FlowFrontends({ family: 'IPv4', ...input });
 
 const reconcile = (input: Omit<FlowFrontendsInput, 'family'>) =>
-  reconcileConntrack(conntrack, { datagrams: frontendsOf(input) }, systemClock);
+  reconcileConntrack(conntrack, 'datagrams', frontendsOf(input), systemClock);
 
 const served = (...ips: string[]) => ({
   servicePorts: [

@@ -14,9 +14,6 @@ const ATTEMPTS = 5;
  */
 const ANSWER_MILLISECONDS = 200;
 
-/** Where stale flows may be: one pass over the table for each that is not empty. */
-export type FrontendsToLookAt = Readonly<Partial<Record<FlowKind, FlowFrontends | undefined>>>;
-
 export interface ReconcileResult {
   /** Flows that were looked at: of UDP all of the family, of TCP and SCTP those that nobody has answered. */
   readonly examined: number;
@@ -27,64 +24,48 @@ export interface ReconcileResult {
   readonly answered: number;
   /** Stale flows that the kernel would not delete. */
   readonly rejections: readonly KernelRejection[];
-  /** For what a pass was in vain because the rules changed meanwhile: another one is due. */
-  readonly outdated: readonly FlowKind[];
+  /** Whether the pass was in vain because the rules changed meanwhile: another one is due. */
+  readonly outdated: boolean;
   /** How long it took, seconds, without the wait for answers; for `conntrack_reconciler_sync_duration_seconds`. */
   readonly durationSeconds: number;
 }
 
 /**
- * Deletes the stale flows of one family: one pass over the table for UDP and one for connections that nobody has
- * answered, each filtered by the kernel, which costs a fraction of one pass that shows all established connections.
- * During a pass only the flows to be deleted are remembered. The kernel works on another thread, so nothing else waits.
+ * Deletes the stale flows of one kind and family: one pass over the table, filtered by the kernel, during which only the
+ * flows to be deleted are remembered, then a round of deletions. The kernel works on another thread, so nothing else
+ * waits. (One unfiltered pass for both kinds would take several times as long as the two: it shows all established
+ * connections.)
  *
  * A connection has some time to be answered, and is looked at again right before it is deleted.
  *
- * To be called after a sync that succeeded, and not twice at a time over one connection. When `isOutdated` says after a
- * pass that other rules for flows of its kind are in the kernel by now, nothing that it found is deleted: a flow that
- * looks stale may be a new one that follows the new rules. Rejects with NetlinkError when the table cannot be listed; then nothing that this
- * listing would have found was deleted.
+ * To be called after a sync that succeeded, and not twice at a time over one connection to the kernel. When `isOutdated`
+ * says after the pass that other rules for flows of this kind are in the kernel by now, nothing is deleted: a flow that
+ * looks stale may be a new one that follows the new rules. Rejects with NetlinkError when the table cannot be listed;
+ * then nothing was deleted.
  */
 export async function reconcileConntrack(
   connection: ConntrackConnection,
-  toLookAt: FrontendsToLookAt,
+  kind: FlowKind,
+  frontends: FlowFrontends,
   clock: Clock,
-  isOutdated: (kind: FlowKind) => boolean = () => false,
+  isOutdated: () => boolean = () => false,
 ): Promise<ReconcileResult> {
   const start = clock.monotonic();
-  let [examined, deleted, gone, answered, waited] = [0, 0, 0, 0, 0];
-  const outdated: FlowKind[] = [];
-  const rejections: KernelRejection[] = [];
-  for (const kind of ['datagrams', 'connections'] as const) {
-    const frontends = toLookAt[kind];
-    if (frontends === undefined || frontends.size === 0) continue;
-    const stale = await staleFlows(connection, frontends);
-    examined += stale.examined;
-    if (isOutdated(kind)) {
-      outdated.push(kind);
-      continue;
-    }
-    if (stale.deletions.size === 0) continue;
-    if (kind === 'datagrams') {
-      const result = await connection.deleteFlowsInBackground(stale.deletions);
-      deleted += result.deleted;
-      gone += result.gone;
-      rejections.push(...result.rejections);
-      continue;
-    }
+  const { examined, deletions } = await staleFlows(connection, frontends);
+  const outdated = isOutdated();
+  if (outdated) deletions.clear();
+  let waited = 0;
+  if (kind === 'connections' && deletions.size > 0) {
     const wait = clock.monotonic();
     await new Promise<void>((resolve) => clock.schedule(ANSWER_MILLISECONDS, resolve));
-    waited += clock.monotonic() - wait;
-    const result = await connection.deleteFlowsThatAreStill(stale.deletions, (flow) =>
-      frontends.isStale(flow),
-    );
-    deleted += result.deleted;
-    gone += result.gone;
-    answered += result.kept;
-    rejections.push(...result.rejections);
+    waited = clock.monotonic() - wait;
   }
+  const { deleted, gone, rejections, kept } =
+    kind === 'connections'
+      ? await connection.deleteFlowsThatAreStill(deletions, (flow) => frontends.isStale(flow))
+      : { ...(await connection.deleteFlowsInBackground(deletions)), kept: 0 };
   const durationSeconds = (clock.monotonic() - start - waited) / 1000;
-  return { examined, deleted, gone, answered, rejections, outdated, durationSeconds };
+  return { examined, deleted, gone, answered: kept, rejections, outdated, durationSeconds };
 }
 
 async function staleFlows(
@@ -93,6 +74,7 @@ async function staleFlows(
 ): Promise<{ readonly examined: number; readonly deletions: FlowDeletions }> {
   const deletions = new FlowDeletions();
   let examined = 0;
+  if (frontends.size === 0) return { examined, deletions };
   await connection.listFlowsInBackground(
     frontends.query,
     (flow) => {

@@ -54,7 +54,7 @@ test.each([
     await bed.api.apply(node());
     const proxy = bed.start(mode);
     await bed.synced(proxy);
-    const served = TrafficClient.start(bed.testbed.fullName('client'), retries, 4 * SOON);
+    const served = TrafficClient.start(bed.testbed.fullName('client'), retries, 2 * SOON);
     served.catch(() => {});
     await waitUntil('all are tracked', async () => (await unanswered()).length === PORTS.length, SOON);
     for (const line of await unanswered()) expect(line).toContain(`src=${VIP} dst=172.31.0.50`);
