@@ -76,7 +76,7 @@ function worldSettings(
     nodeIP,
     localTraffic: detector(config, family, podCIDR),
     masqueradeAll: config.masqueradeAll,
-    masqueradeMark: 0x4000,
+    masqueradeMark: 2 ** config.masqueradeBit,
     nodePortAddresses:
       NODE_PORT_ADDRESSES[(config.nodePortAddresses ?? DEFAULT_ADDRESSES[mode]).join()]![family],
     localhostNodePorts: config.localhostNodePorts && reachesLoopback(config, mode),
@@ -117,11 +117,11 @@ function detector({ detectLocal }: WorldConfig, family: IpFamily, podCIDR: strin
 
 /** The configuration file of the world, as far as it differs from that of a replay. */
 export function worldConfiguration(config: WorldConfig): Record<string, unknown> {
-  const { detectLocal, masqueradeAll, nodePortAddresses, localhostNodePorts } = config;
+  const { detectLocal, masqueradeAll, masqueradeBit, nodePortAddresses, localhostNodePorts } = config;
   return {
     ...(nodePortAddresses === null ? {} : { nodePortAddresses }),
-    nftables: { masqueradeAll },
-    iptables: { masqueradeAll, localhostNodePorts },
+    nftables: { masqueradeAll, masqueradeBit },
+    iptables: { masqueradeAll, masqueradeBit, localhostNodePorts },
     ...{
       ClusterCIDR: {},
       NodeCIDR: { detectLocalMode: 'NodeCIDR' },

@@ -15,6 +15,7 @@ import { drawOwner, drawSlice, SLICES, type SliceId, sliceName } from './random-
 export interface WorldConfig {
   readonly detectLocal: 'ClusterCIDR' | 'NodeCIDR' | 'bridge' | 'prefix' | 'none';
   readonly masqueradeAll: boolean;
+  readonly masqueradeBit: number;
   /** null: the default of the mode. */
   readonly nodePortAddresses: readonly string[] | null;
   readonly localhostNodePorts: boolean;
@@ -35,6 +36,7 @@ export function drawConfig(random: Random): WorldConfig {
       [1, 'none'],
     ]),
     masqueradeAll: random.chance(0.15),
+    masqueradeBit: random.pick([14, 14, 0, 31]),
     nodePortAddresses: random.weighted<WorldConfig['nodePortAddresses']>([
       [3, null],
       [1, ['primary']],

@@ -9,6 +9,7 @@ import { delay, settle } from '../replay/settle.ts';
 import { markerService, markerSlices, standingObjects } from '../replay/standing-objects.ts';
 import type { RequestOutcome } from '../testbed/agent-protocol.ts';
 import type { Testbed } from '../testbed/testbed.ts';
+import { OpenConnections } from './open-connections.ts';
 import { predictPlans, worldConfiguration } from './predicted-plans.ts';
 import { Random } from './random.ts';
 import { drawConfig, RandomWorld, type WorldChange, type WorldConfig } from './random-world.ts';
@@ -51,7 +52,7 @@ export interface WorldResult {
 
 /**
  * Lets the proxy follow a world that changes at random, and compares after each change what packets meet with what a
- * plan made from scratch predicts. Ends at the first step that differs.
+ * plan made from scratch predicts; established connections must go on. Ends at the first step that differs.
  */
 export async function runWorld(
   bed: Testbed,
@@ -72,6 +73,7 @@ export async function runWorld(
       mode,
       objects: location,
     });
+  const connections = new OpenConnections(bed);
   const failures: WorldFailure[] = [];
   let probeCount = 0;
   try {
@@ -95,7 +97,12 @@ export async function runWorld(
       const families = predictPlans(objects.objects(), config, mode, bed.topology);
       const probes = drawProbes(random, families, bed.topology, probesPerStep);
       probeCount += probes.length;
-      const wrong = unsettled === undefined ? await runWorldProbes(bed, probes) : [];
+      const wrong: { probe: WorldProbe; got: string }[] = [];
+      if (unsettled === undefined) {
+        wrong.push(...(await runWorldProbes(bed, probes)));
+        wrong.push(...(await connections.check()));
+        if (wrong.length === 0) await connections.add(probes);
+      }
       const problem = unsettled ?? proxy.crash();
       if (wrong.length === 0 && problem === undefined) continue;
       failures.push({
