@@ -162,7 +162,10 @@ export class NodeBed {
 
   /** A page of an HTTP server on the node's loopback address: status and body, undefined where nothing listens. */
   async page(port: number, path: string): Promise<{ status: number; body: unknown } | undefined> {
-    const outcome = await this.probe({ from: 'node1', to: `127.0.0.1:${port}`, proto: 'http', path });
+    // Ample: where nothing listens it is known at once.
+    const timeoutMilliseconds = 10_000;
+    const to = `127.0.0.1:${port}`;
+    const outcome = await this.probe({ from: 'node1', to, proto: 'http', path, timeoutMilliseconds });
     return 'status' in outcome ? outcome : undefined;
   }
 

@@ -159,8 +159,8 @@ describe('health (C36)', () => {
     });
     await bed.synced(proxy);
     // What a load balancer outside asks for this Service: its answer is about endpoints, not about the node.
-    const checkLocal = () =>
-      bed.probe({ from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/any' });
+    const check = { from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/any' } as const;
+    const checkLocal = () => bed.probe({ ...check, timeoutMilliseconds: 10_000 });
     const serves = { status: 200, body: { localEndpoints: 1, serviceProxyHealthy: true } };
     await waitUntil('the health check port answers', async () => 'status' in (await checkLocal()));
     expect(await checkLocal()).toMatchObject(serves);

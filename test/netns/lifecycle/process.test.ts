@@ -151,7 +151,8 @@ describe.each(['nftables', 'iptables'] as const)(
 
       expect(await Promise.all(refused.map(read))).toEqual(['60', '30']);
       expect(await bed.page(10256, '/healthz')).toMatchObject({ status: 200 });
-      const check = { from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/' } as const;
+      const port = { from: 'client', to: '172.31.0.11:32100', proto: 'http', path: '/' } as const;
+      const check = { ...port, timeoutMilliseconds: 10_000 };
       await waitUntil('the health check port answers', async () => 'status' in (await bed.probe(check)));
       expect(await bed.probe(check)).toMatchObject({ status: 200 });
       for (const to of [`${WEB}:80`, `172.31.0.11:${WEB_NODE_PORT}`])
