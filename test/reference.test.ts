@@ -113,7 +113,8 @@ function destinations(
         other.protocol === protocol &&
         (other.nodePort === port || (other.port === port && addressesOf(other).has(ip))),
     );
-    if (!isLeftToChance(claimants, ip)) found.set(`${ip} ${port} ${protocol}`, [ip, port, protocol as 'TCP']);
+    if (!isLeftToChance(claimants, ip, port))
+      found.set(`${ip} ${port} ${protocol}`, [ip, port, protocol as 'TCP']);
   };
   const ofNode = nodeAddresses.filter((ip) => ip.includes(':') === (family === 'IPv6'));
   for (const port of ports) {
@@ -135,8 +136,10 @@ function addressesOf({ clusterIP, externalIPs, vips }: ReferencePort): ReadonlyS
  * Whether the outcome in kube-proxy depends on the order of a hash map: several ports claim a destination, and more
  * than one of them does something else than to refuse what nobody translates.
  */
-function isLeftToChance(claimants: readonly ReferencePort[], ip: string): boolean {
+function isLeftToChance(claimants: readonly ReferencePort[], ip: string, port: number): boolean {
   if (claimants.length < 2) return false;
+  // No API server gives one node port to two.
+  if (claimants.some(({ nodePort }) => nodePort === port)) return true;
   if (
     claimants.some(
       ({ clusterIP, vips, ranges }) => clusterIP === ip || (vips.includes(ip) && ranges.length > 0),
