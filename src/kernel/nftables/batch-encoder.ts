@@ -1,5 +1,5 @@
 import { AttributeWriter } from '../netlink/attribute-writer.ts';
-import { readHostU32, writeHostU32 } from '../netlink/byte-order.ts';
+import { readHostU16, readHostU32, writeHostU16, writeHostU32 } from '../netlink/byte-order.ts';
 import {
   beginNetfilterMessage,
   endMessage,
@@ -50,7 +50,8 @@ export interface EncodeOptions {
 
 /**
  * Encodes a transaction. Throws AttributeError or NftablesError (NFT_VALUE_INVALID) that name the value at fault.
- * Only BATCH_END asks for an acknowledgement; errors come for each message that failed.
+ * Only the last message asks for an acknowledgement; errors come for each message that failed, and for BATCH_BEGIN when
+ * the batch as a whole does. (BATCH_END itself is acknowledged by kernels from 6.10 on only.)
  */
 export function encodeBatch(transaction: Transaction, options: EncodeOptions = {}): EncodedBatch {
   return new BatchEncoder(transaction, options).encode();
@@ -72,6 +73,8 @@ class BatchEncoder {
   readonly #ack: number;
   #sequence = 0;
   #setId = 0;
+  /** Where the last message of an operation starts. */
+  #last: number | undefined;
 
   constructor(transaction: Transaction, options: EncodeOptions) {
     this.#transaction = transaction;
@@ -82,7 +85,7 @@ class BatchEncoder {
   }
 
   encode(): EncodedBatch {
-    this.#batchEdge(NFNL_MSG_BATCH_BEGIN, 0);
+    this.#batchEdge(NFNL_MSG_BATCH_BEGIN);
     for (const [index, operation] of this.#transaction.operations.entries()) {
       this.#writer.enter('operations');
       this.#writer.enter(index);
@@ -90,14 +93,17 @@ class BatchEncoder {
       this.#writer.leave();
       this.#writer.leave();
     }
-    if (this.#options.dryRun !== true) this.#batchEdge(NFNL_MSG_BATCH_END, NLM_F_ACK);
+    if (this.#options.dryRun !== true) {
+      if (this.#last !== undefined) addFlags(this.#writer.bytes, this.#last, NLM_F_ACK);
+      this.#batchEdge(NFNL_MSG_BATCH_END);
+    }
     return { bytes: this.#writer.finish(), count: this.#sequence, origins: this.#origins };
   }
 
-  #batchEdge(type: number, flags: number): void {
+  #batchEdge(type: number): void {
     const token = beginNetfilterMessage(
       this.#writer,
-      { type, flags: NLM_F_REQUEST | flags, sequence: ++this.#sequence },
+      { type, flags: NLM_F_REQUEST, sequence: ++this.#sequence },
       0,
       nft.NFNL_SUBSYS_NFTABLES,
     );
@@ -256,8 +262,14 @@ class BatchEncoder {
     body(writer);
     endMessage(writer, token);
     writer.leave();
+    this.#last = token;
     this.#origins[this.#sequence] = origin;
   }
+}
+
+/** `at` is where a message starts. */
+function addFlags(bytes: Buffer, at: number, flags: number): void {
+  writeHostU16(bytes, readHostU16(bytes, at + 6) | flags, at + 6);
 }
 
 /** Bytes a transaction takes at most, about; growing the buffer copies it. */

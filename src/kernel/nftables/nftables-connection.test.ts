@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { EEXIST, ENOENT, EOPNOTSUPP, EPERM, ERESTART } from '../native/errno.ts';
 import { AttributeReader } from '../netlink/attribute-reader.ts';
 import type { AttributeWriter } from '../netlink/attribute-writer.ts';
-import { type NetlinkMessage, NFNL_MSG_BATCH_BEGIN, NFNL_MSG_BATCH_END } from '../netlink/message.ts';
+import {
+  type NetlinkMessage,
+  NFNL_MSG_BATCH_BEGIN,
+  NFNL_MSG_BATCH_END,
+  NLM_F_ACK,
+} from '../netlink/message.ts';
 import { NetlinkConnection } from '../netlink/netlink-connection.ts';
 import { type FakeAnswer, FakeNetlinkSocket } from '../netlink/testing/fake-netlink-socket.ts';
 import { describeTable } from './describe-table.ts';
@@ -111,8 +116,16 @@ describe('commit', () => {
   });
 
   test('without an answer the outcome is unknown', () => {
-    const { nftables } = connection(({ type }) => (type === NFNL_MSG_BATCH_END ? 'silence' : undefined));
+    const { nftables } = connection(({ flags }) => ((flags & NLM_F_ACK) === 0 ? undefined : 'silence'));
     expect(errorOf(() => nftables.commit(transaction)).code).toBe('NFT_OUTCOME_UNKNOWN');
+  });
+
+  test('kernels before 6.10 acknowledge no end of a batch', () => {
+    const { nftables } = connection(({ type }) => (type === NFNL_MSG_BATCH_END ? 'silence' : undefined));
+    expect(nftables.commit(transaction)).toBe(3);
+    const elements = { kind: 'elements', of: addresses, rows: PackedElements.for(addresses) } as const;
+    expect(nftables.commit(new Transaction('ip', 't'), { generation: 5 })).toBe(0);
+    expect(nftables.commit(new Transaction('ip', 't').add(elements))).toBe(0);
   });
 
   test('sequence numbers go on from one transaction to the next', () => {

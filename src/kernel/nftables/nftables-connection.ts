@@ -74,14 +74,15 @@ export class NftablesConnection {
   commit(transaction: Transaction, options: CommitOptions = {}): number {
     if (transaction.isEmpty && options.generation === undefined) return 0;
     const { acknowledged, overrun } = this.#send(transaction, options, false);
-    if (acknowledged === 0) {
-      const { family, table } = transaction;
+    const { family, table, size } = transaction;
+    // Without operations there is nothing to acknowledge, only to refuse.
+    if (acknowledged === 0 && size > 0) {
       throw new NftablesError(
         { code: 'NFT_OUTCOME_UNKNOWN', family, table },
         `table ${family} ${table}: ${overrun ? "the kernel's answer was lost" : 'the kernel did not answer'}`,
       );
     }
-    return transaction.size;
+    return size;
   }
 
   /** Has the kernel validate a transaction without applying it. Throws what {@link commit} would. */

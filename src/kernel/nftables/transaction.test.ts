@@ -86,14 +86,14 @@ describe('text', () => {
 describe('batch', () => {
   const messages = (bytes: Buffer) => [...readMessages(bytes)];
 
-  test('begin, numbered messages, and an end that alone asks for an acknowledgement', () => {
+  test('begin, numbered messages of which the last asks for an acknowledgement, and end', () => {
     const batch = sampleRuleset('ip').encode();
     numberBatch(batch, 1000);
     const all = messages(batch.bytes);
     expect(all).toHaveLength(batch.count);
     expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, i) => 1000 + i));
     expect([all[0]?.type, all.at(-1)?.type]).toEqual([NFNL_MSG_BATCH_BEGIN, NFNL_MSG_BATCH_END]);
-    expect(all.filter(({ flags }) => (flags & NLM_F_ACK) !== 0)).toEqual([all.at(-1)]);
+    expect(all.filter(({ flags }) => (flags & NLM_F_ACK) !== 0)).toEqual([all.at(-2)]);
     // The subsystem goes into the resource id, in network order.
     expect(all[0]?.payload.toString('hex')).toBe('0000000a');
     expect(all[1]?.payload[0]).toBe(2);
