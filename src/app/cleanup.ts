@@ -4,17 +4,16 @@ import type { IpFamily } from '../base/ip.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ProxyMode } from '../config/proxy-configuration.ts';
 import { cleanupIptables } from '../dataplane/iptables/cleanup.ts';
-import { TABLE } from '../dataplane/nftables/names.ts';
+import { cleanupNftables } from '../dataplane/nftables/cleanup.ts';
+import { nftFamily } from '../dataplane/nftables/family-terms.ts';
 import { type Iptables, openIptables } from '../kernel/iptables/iptables.ts';
 import { isLockHeld, isNotInstalled } from '../kernel/iptables/iptables-error.ts';
 import type { IptablesBackend } from '../kernel/iptables/iptables-version.ts';
 import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
-import { Transaction } from '../kernel/nftables/transaction.ts';
 import { deleteIpvsLink, destroyIpvsSets } from './ipvs-leftovers.ts';
 import type { OpenMode } from './modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
-const NFT_FAMILY = { IPv4: 'ip', IPv6: 'ip6' } as const;
 
 const NOT_REMOVED = 'Leftovers of another mode could not be removed';
 
@@ -72,11 +71,8 @@ function removeNftables(family: IpFamily): readonly unknown[] {
     // A kernel without nf_tables has no leftovers there.
     return [];
   }
-  const nftFamily = NFT_FAMILY[family];
   try {
-    if (connection.listNames(nftFamily, TABLE) !== undefined) {
-      connection.commit(new Transaction(nftFamily, TABLE).delete({ kind: 'table' }));
-    }
+    cleanupNftables(connection, nftFamily(family));
     return [];
   } catch (error) {
     return [error];
@@ -121,7 +117,7 @@ function hasNftTables(family: IpFamily): boolean {
     connection = NftablesConnection.open();
     const open = connection;
     const chains = ['nat', 'filter', 'mangle'].flatMap(
-      (table) => open.listNames(NFT_FAMILY[family], table)?.chains ?? [],
+      (table) => open.listNames(nftFamily(family), table)?.chains ?? [],
     );
     return chains.some((chain) => chain.startsWith('KUBE-'));
   } catch {

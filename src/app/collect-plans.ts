@@ -118,7 +118,6 @@ function capture(resolve: (plan: ProxyPlan) => void): Proxier {
       resolve(plan);
       return { operations: 0 };
     },
-    async cleanup() {},
     close() {},
   };
 }

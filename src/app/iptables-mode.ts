@@ -48,7 +48,7 @@ export async function openIptablesMode(
   }
   const counters = openPacketCounters(dependencies.registry);
   const proxiers = new Map<IpFamily, Proxier>();
-  for (const { iptables, others } of usable) {
+  for (const { iptables } of usable) {
     const { family } = iptables;
     const proxier = new IptablesProxier(
       {
@@ -59,7 +59,6 @@ export async function openIptablesMode(
       },
       {
         iptables,
-        otherBackends: others,
         ensureCounters: (names) => counters.ensure(names),
         clock,
         logger,
@@ -167,7 +166,6 @@ function measured(proxier: IptablesProxier, family: IpFamily, metrics: ProxyMetr
       }
       return report;
     },
-    cleanup: () => proxier.cleanup(),
     close: () => proxier.close(),
   };
 }

@@ -124,7 +124,6 @@ const kinds: readonly [
               iptables.inputs.length = 0;
               return report;
             },
-            cleanup: () => proxier.cleanup(),
             close: () => proxier.close(),
           };
         },

@@ -29,7 +29,6 @@ function setup() {
             if (take instanceof Error) clock.schedule(0, () => reject(take));
             else clock.schedule(take, () => resolve({ operations: 1 }));
           }),
-        async cleanup() {},
         close() {},
       },
       observer,
@@ -117,7 +116,7 @@ test('in dual-stack a slice counts once, for its family; a Service for both', as
       new FamilySync(
         { settings: settings({ family }), intervals: { min: 1000, retry: 30_000, max: 3_600_000 } },
         {
-          proxier: { sync: () => never, async cleanup() {}, close() {} },
+          proxier: { sync: () => never, close() {} },
           observer,
           reportProblem: () => {},
           reportLostFrontend: () => {},

@@ -10,12 +10,11 @@ import type { PlanDiff, ProxyPlan } from '../plan/proxy-plan.ts';
  * - With a `diff` only that is applied, to the state that the last successful `sync` left (partial sync).
  * - A rejected promise means that the kernel holds what it held before, as far as one transaction reaches; the caller
  *   then asks for a full sync. Proxiers do not retry.
- * - Nothing is removed when the process ends. `cleanup` removes all that any version of this mode has ever created,
- *   and nothing else; removing what is absent is no error.
+ * - Nothing is removed when the process ends. Each mode exports a function of its own for `--cleanup`, which needs no
+ *   proxier.
  */
 export interface Proxier {
   sync(plan: ProxyPlan, diff: PlanDiff | undefined): Promise<SyncReport>;
-  cleanup(): Promise<void>;
   /** Stops watching; rules stay. */
   close(): void;
 }
@@ -24,8 +23,6 @@ export interface Proxier {
 export interface SyncReport {
   /** Objects (rules, elements, chains …) written and removed. */
   readonly operations: number;
-  /** Set when something else had changed our objects since the last sync, and what. */
-  readonly repaired?: string;
   /** A full sync takes long, and is not needed for what others change: none should be done for the hour alone. */
   readonly skipHourlyFullSync?: boolean;
 }

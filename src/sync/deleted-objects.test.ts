@@ -18,7 +18,7 @@ function started() {
   const sync = new FamilySync(
     { settings: settings(), intervals: { min: 1, retry: 30_000, max: 3_600_000 } },
     {
-      proxier: { sync: async () => ({ operations: 1 }), cleanup: async () => {}, close() {} },
+      proxier: { sync: async () => ({ operations: 1 }), close() {} },
       clock,
       logger: silentLogger,
       reportProblem: () => {},

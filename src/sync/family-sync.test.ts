@@ -20,7 +20,6 @@ function setup() {
       if (outcomes.shift() === 'fail') throw new Error('wanted');
       return report;
     },
-    async cleanup() {},
     close() {},
   };
   const sync = new FamilySync(

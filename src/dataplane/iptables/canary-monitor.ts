@@ -55,11 +55,6 @@ export class CanaryMonitor {
     this.#sleep?.wake();
   }
 
-  /** Resolves when nothing of it runs any more. */
-  get ended(): Promise<void> {
-    return this.#running ?? Promise.resolve();
-  }
-
   async #run(): Promise<void> {
     while (!this.#stopped) {
       if (!(await this.#plant())) {

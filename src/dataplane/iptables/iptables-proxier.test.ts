@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../base/logger.ts';
 import { iptablesFailure } from '../../kernel/iptables/iptables-error.ts';
 import type { Endpoint } from '../../model/endpoint.ts';
 import type { ProxyPlan, ServicePortPlan } from '../../plan/proxy-plan.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
+import { cleanupIptables } from './cleanup.ts';
 import type { RulesetChange } from './foreign-changes.ts';
 import type { SetAside } from './iptables-proxier.ts';
 import { FakeIptables } from './testing/fake-iptables.ts';
@@ -71,13 +73,13 @@ describe('base chains', () => {
     expect(iptables.rules('filter', 'KUBE-FIREWALL')).toEqual([]);
   });
 
-  test('a jump that somebody removed comes back, and the report says so', async () => {
+  test('a jump that somebody removed comes back', async () => {
     const { proxier, iptables } = proxierOver();
     const plan = cluster('a').plan();
-    expect((await proxier.sync(plan, undefined)).repaired).toBeUndefined();
+    await proxier.sync(plan, undefined);
     iptables.write('nat', 'PREROUTING', []);
-    expect((await proxier.sync(plan, undefined)).repaired).toContain('PREROUTING to KUBE-SERVICES');
-    expect(iptables.rules('nat', 'PREROUTING')).toHaveLength(1);
+    await proxier.sync(plan, undefined);
+    expect(iptables.rules('nat', 'PREROUTING')).toEqual([expect.stringContaining('-j KUBE-SERVICES')]);
   });
 });
 
@@ -527,7 +529,7 @@ describe('changes by somebody else', () => {
 });
 
 describe('cleanup', () => {
-  test('removes what is ours in all back-ends and leaves the rest', async () => {
+  test('removes what is ours and leaves the rest', async () => {
     const untouched = () => {
       const iptables = new FakeIptables();
       iptables.write('nat', 'KUBE-SVC-CUSTOM', ['-j ACCEPT']);
@@ -536,13 +538,10 @@ describe('cleanup', () => {
       iptables.write('mangle', 'KUBE-KUBELET-CANARY', []);
       return iptables;
     };
-    const chosen = untouched();
-    const other = untouched();
-    await synced(cluster('a', 'b'), { iptables: other });
-    other.write('nat', 'KUBE-XLB-XPGD46QRK7WJZT7O', [`-j ${svc(other, 'ns/a')}`]);
-    const { proxier } = proxierOver({}, { iptables: chosen, otherBackends: [other] });
-    await proxier.sync(cluster('a', 'b').plan(), undefined);
-    await proxier.cleanup();
+    const iptables = untouched();
+    await synced(cluster('a', 'b'), { iptables });
+    iptables.write('nat', 'KUBE-XLB-XPGD46QRK7WJZT7O', [`-j ${svc(iptables, 'ns/a')}`]);
+    expect(await cleanupIptables(iptables, silentLogger)).toEqual([]);
     const expected = untouched();
     const firewall = baseChainJumps.filter((jump) => jump.to === 'KUBE-FIREWALL');
     expected.write('filter', 'KUBE-FIREWALL', []);
@@ -550,18 +549,17 @@ describe('cleanup', () => {
       const rules = expected.rules('filter', jump.from)!;
       expected.write('filter', jump.from, [jumpText(jump), ...rules]);
     }
-    expect(chosen.dump()).toBe(expected.dump());
-    expect(other.dump()).toBe(expected.dump());
-    await proxier.cleanup();
-    expect(chosen.dump()).toBe(expected.dump());
+    expect(iptables.dump()).toBe(expected.dump());
+    expect(await cleanupIptables(iptables, silentLogger)).toEqual([]);
+    expect(iptables.dump()).toBe(expected.dump());
   });
 
   test('a chain in use by somebody else stays, and the error says so', async () => {
-    const { proxier, iptables } = proxierOver();
-    await proxier.sync(cluster('a').plan(), undefined);
+    const iptables = await synced(cluster('a'));
     const chain = svc(iptables, 'ns/a');
     iptables.write('nat', 'FOREIGN', [`-j ${chain}`]);
-    await expect(proxier.cleanup()).rejects.toThrow(chain);
+    const errors = await cleanupIptables(iptables, silentLogger);
+    expect(errors.map(String)).toEqual([expect.stringContaining(chain)]);
     expect((await iptables.listChains('nat')).filter((name) => name.startsWith('KUBE-'))).toEqual([chain]);
   });
 });

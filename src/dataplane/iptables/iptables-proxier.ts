@@ -9,7 +9,7 @@ import type { Proxier, SyncReport } from '../proxier.ts';
 import { findMissingJumps } from './base-chain-jumps.ts';
 import { CanaryMonitor } from './canary-monitor.ts';
 import { hasPlainName } from './chain-decisions.ts';
-import { chainsPerBlock, cleanupIptables } from './cleanup.ts';
+import { chainsPerBlock } from './cleanup.ts';
 import { findCulprits } from './culprits.ts';
 import { ForeignChangeWatch } from './foreign-change-watch.ts';
 import type { WatchForeignChanges } from './foreign-changes.ts';
@@ -54,8 +54,6 @@ export interface IptablesProxierDependencies {
   readonly iptables: Iptables;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The same family through other back-ends, for `cleanup`. */
-  readonly otherBackends?: readonly Iptables[];
   /** Creates counter objects of these names; returns those that exist afterwards. Without it rules do without. */
   readonly ensureCounters?: (names: readonly string[]) => Promise<ReadonlySet<string>>;
   /** Events of the kernel about changed rules, where there are any (nft back-end). */
@@ -65,8 +63,6 @@ export interface IptablesProxierDependencies {
 export interface IptablesSyncReport extends SyncReport {
   readonly kind: 'full' | 'partial';
   readonly rules: IptablesRuleCounts;
-  /** ServicePorts whose traffic is dropped because policy Local finds no endpoint on this node (spec B.6). */
-  readonly withoutLocalEndpoints: { readonly internal: number; readonly external: number };
   /** ServicePorts that are not programmed, and why. */
   readonly setAside: ReadonlyMap<string, string>;
 }
@@ -134,18 +130,6 @@ export class IptablesProxier implements Proxier {
     );
   }
 
-  async cleanup(): Promise<void> {
-    this.close();
-    await this.#monitor.ended;
-    this.#state = undefined;
-    const { logger, otherBackends = [] } = this.#dependencies;
-    const errors: unknown[] = [];
-    for (const iptables of [this.#iptables, ...otherBackends])
-      errors.push(...(await cleanupIptables(iptables, logger)));
-    if (errors.length === 1) throw errors[0];
-    if (errors.length > 1) throw new AggregateError(errors, errors.map(describeError).join('; '));
-  }
-
   close(): void {
     this.#monitor.close();
     this.#watch.close();
@@ -189,18 +173,16 @@ export class IptablesProxier implements Proxier {
     this.#suspects = new Set();
     this.#replaceSetAside(plan, context, result.setAside);
     const rules = ruleCounts(state, context);
-    const repaired =
-      this.#hasSynced && missingJumps.length > 0
-        ? `jumps were missing: ${missingJumps.map((jump) => `${jump.from} to ${jump.to}`).join(', ')}`
-        : undefined;
+    if (this.#hasSynced && missingJumps.length > 0) {
+      this.#dependencies.logger.info('Jumps to our chains were missing and are back', {
+        ipFamily: this.#iptables.family,
+        jumps: missingJumps.map((jump) => `${jump.from} to ${jump.to}`),
+      });
+    }
     this.#startWatching();
     this.#state = state;
     const operations = rules.filter.total + rules.nat.total + missingJumps.length + result.deletedChains;
-    return {
-      operations,
-      ...(repaired === undefined ? {} : { repaired }),
-      ...this.#report('full', state, rules),
-    };
+    return { operations, ...this.#report('full', state, rules) };
   }
 
   async #partialSync(plan: ProxyPlan, diff: PlanDiff, state: ProgrammedState): Promise<IptablesSyncReport> {
@@ -303,14 +285,13 @@ export class IptablesProxier implements Proxier {
     kind: 'full' | 'partial',
     state: ProgrammedState,
     rules: IptablesRuleCounts,
-  ): Omit<IptablesSyncReport, 'operations' | 'repaired'> {
-    const { endpoints, internalWithoutLocal, externalWithoutLocal } = state.totals;
+  ): Omit<IptablesSyncReport, 'operations'> {
+    const { endpoints } = state.totals;
     const isWatched = this.#dependencies.watchForeignChanges !== undefined;
     return {
       kind,
       rules,
       skipHourlyFullSync: isWatched && endpoints > LARGE_CLUSTER_ENDPOINTS,
-      withoutLocalEndpoints: { internal: internalWithoutLocal, external: externalWithoutLocal },
       setAside: new Map([...this.#setAside].map(([key, { reason }]) => [key, reason])),
     };
   }

@@ -1,4 +1,4 @@
-import { frontendVerdict, type ServicePortPlan } from '../../plan/proxy-plan.ts';
+import type { ServicePortPlan } from '../../plan/proxy-plan.ts';
 import { type ChainDecisions, decideChains } from './chain-decisions.ts';
 import { type FrontendRules, frontendRules } from './frontend-rules.ts';
 import { policyRuleCount } from './policy-chains.ts';
@@ -22,9 +22,6 @@ export interface PortCounts {
   readonly filterRules: number;
   readonly natRules: number;
   readonly endpoints: number;
-  /** Traffic dropped because policy Local finds no endpoint here (spec B.6); 0 or 1. */
-  readonly internalWithoutLocal: number;
-  readonly externalWithoutLocal: number;
 }
 
 /** Decides on the chains of a ServicePort, writes its rules, and counts them. */
@@ -51,8 +48,6 @@ function portCounts(
     filterRules,
     natRules,
     endpoints: plan.endpoints.length,
-    internalWithoutLocal: frontendVerdict(plan, 'ClusterIP') === 'drop' ? 1 : 0,
-    externalWithoutLocal: frontendVerdict(plan, 'NodePort') === 'drop' ? 1 : 0,
   };
 }
 

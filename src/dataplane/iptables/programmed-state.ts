@@ -5,8 +5,6 @@ export interface ProgrammedTotals {
   filterRules: number;
   natRules: number;
   endpoints: number;
-  internalWithoutLocal: number;
-  externalWithoutLocal: number;
 }
 
 /** The ServicePorts in the kernel, by key. */
@@ -16,8 +14,6 @@ export class ProgrammedState {
     filterRules: 0,
     natRules: 0,
     endpoints: 0,
-    internalWithoutLocal: 0,
-    externalWithoutLocal: 0,
   };
   #sorted: readonly string[] | undefined;
 

@@ -217,25 +217,4 @@ describe('rules in numbers', () => {
     const written = iptables.inputs.at(-1)!;
     expect(written.match(/^-A/gm)!.length).toBe(rules.filter.total + rules.nat.total);
   });
-
-  test.each([
-    ['any Local policy with a local endpoint', 'Local', 'Local', ['10.0.0.1*', '10.0.0.2'], '0/0'],
-    ['internal Local, none here', 'Local', 'Cluster', ['10.0.0.1', '10.0.0.2'], '1/0'],
-    ['external Local, none here', 'Cluster', 'Local', ['10.0.0.1', '10.0.0.2'], '0/1'],
-    ['both Local, none here', 'Local', 'Local', ['10.0.0.1'], '1/1'],
-    ['both Local, none at all', 'Local', 'Local', [], '0/0'],
-  ] as const)('traffic without local endpoints: %s', async (_, internal, external, addresses, count) => {
-    const cluster = new TestCluster()
-      .service('ns/svc', {
-        type: 'NodePort',
-        internalTrafficPolicy: internal,
-        externalTrafficPolicy: external,
-        ports: [{ nodePort: 30_000 }],
-      })
-      .slice('ns/svc', { '': '80' }, addresses);
-    const { proxier } = testProxier();
-    const { withoutLocalEndpoints } = await proxier.sync(cluster.plan(), undefined);
-    proxier.close();
-    expect(`${withoutLocalEndpoints.internal}/${withoutLocalEndpoints.external}`).toBe(count);
-  });
 });

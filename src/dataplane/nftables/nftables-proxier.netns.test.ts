@@ -12,6 +12,7 @@ import { PackedElements } from '../../kernel/nftables/packed-elements.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
 import type { ServiceFields } from '../../model/testing/objects.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
+import { cleanupNftables } from './cleanup.ts';
 import { jump, nftFamily } from './family-terms.ts';
 import { buildFullSync } from './full-sync.ts';
 import { CHAINS, TABLE } from './names.ts';
@@ -413,7 +414,7 @@ test('no new connection fails while tables are rewritten, taken over, repaired a
 test('cleanup leaves nothing, twice', async () => {
   const table = new TestTable(sampleCluster('ip6'), kernel);
   await table.fullSync();
-  await table.proxier.cleanup();
+  cleanupNftables(kernel, 'ip6');
   expect(kernel.listTable('ip6', TABLE)).toBeUndefined();
-  await table.proxier.cleanup();
+  cleanupNftables(kernel, 'ip6');
 });

@@ -5,6 +5,7 @@ import { isNotFound } from '../../kernel/nftables/nftables-error.ts';
 import type { SetListing } from '../../kernel/nftables/table-listing.ts';
 import { Transaction } from '../../kernel/nftables/transaction.ts';
 import { TestCluster } from '../testing/test-cluster.ts';
+import { cleanupNftables } from './cleanup.ts';
 import { TABLE } from './names.ts';
 import { balanced, clusterOf, KEY, plain, pods, sticky, summary } from './testing/one-service.ts';
 import { committedBy, fakeTable, fullySynced, type TestTable } from './testing/test-table.ts';
@@ -328,16 +329,8 @@ describe('cleanup', () => {
     const others = new Transaction('ip6', TABLE).add({ kind: 'table' });
     table.kernel.commit(others);
     table.kernel.commit(new Transaction('ip', 'other').add({ kind: 'table' }));
-    await table.proxier.cleanup();
+    cleanupNftables(table.kernel, 'ip');
     expect(table.kernel.dump()).toBe('table ip other {\n}\n\ntable ip6 kube-proxy {\n}\n');
-    await table.proxier.cleanup();
-  });
-
-  test('leaves a proxier that can begin again', async () => {
-    const table = await fullySynced(clusterOf(plain, pods(2)));
-    await table.proxier.cleanup();
-    table.cluster.slice(KEY, { p80: '80' }, pods(3));
-    await table.partialSync();
-    expect(table.describe()).toBe((await fullySynced(table.cluster)).describe());
+    cleanupNftables(table.kernel, 'ip');
   });
 });

@@ -72,11 +72,6 @@ export class NftablesProxier implements Proxier {
     return report;
   }
 
-  async cleanup(): Promise<void> {
-    this.#state = undefined;
-    this.#kernel.commit(new Transaction(this.#family, TABLE).destroy({ kind: 'table' }));
-  }
-
   close(): void {
     this.#kernel.close();
   }
