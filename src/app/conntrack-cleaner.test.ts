@@ -82,7 +82,8 @@ function setup() {
       delays: [],
     });
   };
-  const passed = (count: number) => vi.waitFor(() => expect(results).toHaveLength(count));
+  const passed = (count: number) =>
+    vi.waitFor(() => expect(results).toHaveLength(count), { timeout: 20_000 });
   return { services, slices, sync, kernel, flows, results, errors, passed, cleaner, clock };
 }
 
@@ -153,7 +154,7 @@ test('UDP flows do not wait for the time that connections have to be answered', 
   slices.update(slice({ ports: both, endpoints: [endpoint('10.0.0.1')] }));
   flows.push({ ...flowTo(6, VIP), connectionState: 1 });
   sync('full');
-  await vi.waitFor(() => expect(clock.pending).toBe(1));
+  await vi.waitFor(() => expect(clock.pending).toBe(1), { timeout: 20_000 });
   await passed(1);
   flows.push(flowTo(17, '10.0.0.1'));
   slices.update(slice({ ports: [both[0]!], endpoints: [endpoint('10.0.0.2')] }));
@@ -189,7 +190,7 @@ test('what a pass that failed was to look at is looked at by the next one', asyn
   kernel.fails = true;
   services.delete('default', 'web');
   sync('partial');
-  await vi.waitFor(() => expect(errors).toHaveLength(1));
+  await vi.waitFor(() => expect(errors).toHaveLength(1), { timeout: 20_000 });
   kernel.fails = false;
   services.update(service({ name: 'other', clusterIP: '10.96.0.11', ...ports('UDP') }));
   slices.update(
@@ -216,7 +217,7 @@ test('syncs that follow each other faster than passes do not keep stale flows al
   };
   change();
   sync('full');
-  await vi.waitFor(() => expect(kernel.listings).toHaveLength(30));
+  await vi.waitFor(() => expect(kernel.listings).toHaveLength(30), { timeout: 20_000 });
   await passed(5);
   for (const result of results) expect(result).toMatchObject({ outdated: false, deleted: 1 });
 });
@@ -228,7 +229,7 @@ test('a pass that the end of the program interrupts is no error', async () => {
   flows.push({ ...flowTo(6, '10.0.0.99'), connectionState: 1 });
   sync('full');
   // It waits for the client to be answered.
-  await vi.waitFor(() => expect(clock.pending).toBe(1));
+  await vi.waitFor(() => expect(clock.pending).toBe(1), { timeout: 20_000 });
   cleaner.close();
   await clock.advance(1000);
   sync('full');

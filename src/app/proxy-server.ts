@@ -7,8 +7,6 @@ import { ServiceHealthServer } from '../health/service-health-server.ts';
 import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
 import { AddressMonitor } from '../kernel/route/address-monitor.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
-import type { Node } from '../kube/node.ts';
-import { nodeObjectIps } from '../model/node-ips.ts';
 import { FamilySync } from '../sync/family-sync.ts';
 import { ApiEvents } from './api-events.ts';
 import { AppError } from './app-error.ts';
@@ -16,7 +14,8 @@ import { removeIpvsLink, removeOtherModes } from './cleanup.ts';
 import { ConntrackCleaner } from './conntrack-cleaner.ts';
 import { checkFamilies } from './family-checks.ts';
 import { familySinks } from './family-sinks.ts';
-import { applyConntrackSettings, applyOomScore, enableRouteLocalnet } from './host-setup.ts';
+import { followNode } from './follow-node.ts';
+import { applyConntrackSettings, applyOomScore, enableRouteLocalnet, loadConntrack } from './host-setup.ts';
 import { type AppMetrics, createHttpServers, createMetrics } from './http-servers.ts';
 import { requirePrimaryFamily, supportedFamilies } from './ip-families.ts';
 import { type OpenMode, openMode } from './modes.ts';
@@ -113,7 +112,18 @@ export class ProxyServer {
     try {
       await Promise.race([this.#run(signal), this.#fatal.promise, stopped]);
     } finally {
-      for (const close of this.#closers.reverse()) close();
+      this.#close();
+    }
+  }
+
+  /** Takes apart what was put together, last things first; what fails keeps nothing else from it. */
+  #close(): void {
+    for (const close of this.#closers.reverse()) {
+      try {
+        close();
+      } catch (error) {
+        this.#logger.error('Could not end in order', error);
+      }
     }
   }
 
@@ -153,6 +163,8 @@ export class ProxyServer {
     this.#events.connect((event) => source.postEvent(event));
     this.#registerOwnMetrics();
     const ended = source.start(signal);
+    // It is waited for only at the end of the start, which may take minutes.
+    ended.catch((error: unknown) => this.#fatal.reject(error));
 
     const node = await waitForNode(this.#nodes, this.#invocation, { signal, reached });
     if (signal.aborted) return;
@@ -181,6 +193,7 @@ export class ProxyServer {
   /** What takes privileges and stays when the process ends: all that `--init-only` does. Returns what the kernel refused. */
   #setUpHost(facts: NodeFacts): readonly string[] {
     const { mode, conntrack, iptables } = this.#invocation.config;
+    loadConntrack();
     const refused = applyConntrackSettings(conntrack, this.#sysctls, this.#logger);
     const localhost = iptables.localhostNodePorts && nodePortsOf(facts, 'IPv4').containsIPv4Loopback;
     if (mode !== 'iptables' || !localhost || !this.#syncs.has('IPv4')) return refused;
@@ -308,33 +321,16 @@ export class ProxyServer {
   }
 
   #followNode(facts: NodeFacts): void {
-    let lastAddresses: readonly string[] = facts.objectIps;
-    const onNode = (node: Node) => {
-      this.#health.nodeChanged(node);
-      const addresses = nodeObjectIps(node.addresses);
-      if (!sameList(addresses, lastAddresses) && !sameList(addresses, facts.objectIps)) {
-        this.#logger.warn('The addresses of the Node are others now: they count from the next start on', {
-          node: node.name,
-          addresses,
-          inUse: facts.objectIps,
-        });
-      }
-      lastAddresses = addresses;
-      if (
-        this.#invocation.config.detectLocalMode === 'NodeCIDR' &&
-        !sameList(node.podCIDRs, facts.podCIDRs)
-      ) {
-        this.#fatal.reject(
-          new AppError(
-            { code: 'APP_POD_CIDRS_CHANGED', node: node.name },
-            `the pod CIDRs of node ${node.name} changed from ${facts.podCIDRs} to ${node.podCIDRs}`,
-          ),
-        );
-      }
-      for (const sync of this.#syncs.values()) sync.updateSettings({ zone: zoneOf(node) });
-    };
-    if (this.#nodes.node !== undefined) onNode(this.#nodes.node);
-    this.#closers.push(this.#nodes.onChange(onNode));
+    const stop = followNode(this.#nodes, facts, {
+      config: this.#invocation.config,
+      logger: this.#logger,
+      onNode: (node) => {
+        this.#health.nodeChanged(node);
+        for (const sync of this.#syncs.values()) sync.updateSettings({ zone: zoneOf(node) });
+      },
+      onFatal: (error) => this.#fatal.reject(error),
+    });
+    this.#closers.push(stop);
   }
 
   #updateServiceNetworks(): void {
@@ -402,8 +398,4 @@ function nodeFactsUnknown(nodeName: string): NodeFacts {
     podCIDRs: [],
     nodePortNetworks: [],
   };
-}
-
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, index) => item === b[index]);
 }

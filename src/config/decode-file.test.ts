@@ -99,7 +99,7 @@ describe('decoding a configuration file (operations 2.1)', () => {
     const started = performance.now();
     const { strictFaults } = decode(`l0: &l0 [x]\n${levels.join('\n')}\n`);
     expect(strictFaults).toHaveLength(41);
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
   test('what strict decoding minds is reported with line and hint, and does not count', () => {

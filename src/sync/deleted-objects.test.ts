@@ -101,9 +101,12 @@ test('Services and slices whose names never come back leave nothing behind (C126
   let number = 0;
   while (number < 1000) await round(context, number++);
   expect(sync.planner.plan.servicePorts.size).toBe(0);
-  const before = heapUsed();
-  while (number < 6000) await round(context, number++);
-  const grown = heapUsed() - before;
+  const sizes = [heapUsed()];
+  for (const end of [3000, 5000, 7000]) {
+    while (number < end) await round(context, number++);
+    sizes.push(heapUsed());
+  }
+  const grown = sizes.slice(1).map((size, index) => size - sizes[index]!);
 
   await context.clock.advance(1);
   expect(sync.planner.plan.servicePorts.size).toBe(0);
@@ -115,8 +118,9 @@ test('Services and slices whose names never come back leave nothing behind (C126
   sync.deleteService('default', 'none');
   sync.setEndpointSlice(slice({ name: 'none', serviceName: '' }));
   expect(seen).toMatchObject({ pendingServices: 0, pendingSlices: 0 });
-  // A single map with a single entry for each round would take more than this.
-  expect(grown).toBeLessThan(5000 * 60);
+  // The compiler's own needs come and go; what is left behind would be there each time. A single map with a single
+  // entry for each round would take more than this.
+  expect(Math.min(...grown)).toBeLessThan(2000 * 60);
   context.stop.abort();
   await context.ended;
 });

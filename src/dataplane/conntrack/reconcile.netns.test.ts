@@ -109,7 +109,7 @@ const served = (...ips: string[]) => ({
 });
 
 const answer = (answers: string[], expected: string) =>
-  vi.waitFor(() => expect(answers.at(-1)).toBe(expected), { timeout: 3000, interval: 10 });
+  vi.waitFor(() => expect(answers.at(-1)).toBe(expected), { timeout: 20_000, interval: 10 });
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -141,7 +141,7 @@ test('a client that never pauses moves on when its endpoint, then the last endpo
 test('a client that was there before the Service is served as soon as there is an endpoint (C02)', async () => {
   program('10.96.0.10:53', 'nothing');
   const answers = probe(40_001, '10.96.0.10:53');
-  await vi.waitFor(() => expect(conntrack.countFlows()).toBe(1));
+  await vi.waitFor(() => expect(conntrack.countFlows()).toBe(1), { timeout: 20_000 });
   program('10.96.0.10:53', 'reject');
   await reconcile(served());
   await answer(answers, 'ECONNREFUSED');

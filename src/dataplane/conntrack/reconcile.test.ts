@@ -139,7 +139,7 @@ describe('connections', () => {
     const clock = new FakeClock();
     const pass = async () => {
       const result = reconcileConntrack(connection, 'connections', connections, clock);
-      await vi.waitFor(() => expect(clock.pending).toBe(1));
+      await vi.waitFor(() => expect(clock.pending).toBe(1), { timeout: 20_000 });
       await clock.advance(150);
       expect(seen).toEqual(['list']);
       await clock.advance(100);

@@ -332,14 +332,15 @@ describe.each(['nft', 'legacy'] as const)('back-end %s', (backend) => {
     const cluster = smallCluster();
     await proxier.sync(cluster.plan(), undefined);
     const before = saved(namespace, backend);
-    await vi.waitFor(() =>
-      expect(namespace.run(`iptables-${backend}-save`)).toMatch(/\*filter[^*]*:KUBE-PROXY-CANARY/),
+    await vi.waitFor(
+      () => expect(namespace.run(`iptables-${backend}-save`)).toMatch(/\*filter[^*]*:KUBE-PROXY-CANARY/),
+      { timeout: 20_000 },
     );
     for (const table of ['mangle', 'nat', 'filter']) {
       namespace.run(`iptables-${backend}`, '-w', '-t', table, '-F');
       namespace.run(`iptables-${backend}`, '-w', '-t', table, '-X');
     }
-    await vi.waitFor(() => expect(changes).toEqual(['tables were flushed']), { timeout: 5000 });
+    await vi.waitFor(() => expect(changes).toEqual(['tables were flushed']), { timeout: 20_000 });
     const { plan, diff } = cluster.update();
     const report = await proxier.sync(plan, diff);
     expect(report.kind).toBe('full');
@@ -380,16 +381,20 @@ test('rules that this iptables cannot read, as a newer one or nft writes them, a
   await proxier.sync(plan, undefined);
   expect(saved(namespace, 'nft')).toContain('--to-destination 10.0.0.2:80');
   expect(saved(namespace, 'nft')).not.toContain('10.0.0.1:80');
-  await vi.waitFor(() =>
-    expect(namespace.run('nft', 'list', 'ruleset').match(/chain KUBE-PROXY-CANARY/g)).toHaveLength(3),
+  await vi.waitFor(
+    () => expect(namespace.run('nft', 'list', 'ruleset').match(/chain KUBE-PROXY-CANARY/g)).toHaveLength(3),
+    { timeout: 20_000 },
   );
   expect(changes).toEqual([]);
   proxier.close();
   // A canary on its way may come after the first time.
-  await vi.waitFor(async () => {
-    expect(await cleanupIptables(iptables, silentLogger)).toEqual([]);
-    expect(namespace.run('nft', 'list', 'ruleset')).not.toMatch(/KUBE-(?!FIREWALL)/);
-  });
+  await vi.waitFor(
+    async () => {
+      expect(await cleanupIptables(iptables, silentLogger)).toEqual([]);
+      expect(namespace.run('nft', 'list', 'ruleset')).not.toMatch(/KUBE-(?!FIREWALL)/);
+    },
+    { timeout: 20_000 },
+  );
   expect(theirs()).toBe(before);
 });
 
@@ -518,7 +523,7 @@ describe('how others fare at the xtables lock', () => {
     proxier.close();
     expect(ended - before).toBe(16);
     expect(waits.length).toBeGreaterThan(3);
-    expect(Math.max(...waits)).toBeLessThan(5);
+    expect(Math.max(...waits)).toBeLessThan(8);
   });
 
   test('held by somebody for 4 s of every 5 s, no change is skipped (C99)', async () => {

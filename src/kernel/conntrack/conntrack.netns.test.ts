@@ -174,5 +174,5 @@ test('a pass over 200,000 flows costs no memory to speak of, and the event loop 
   clearInterval(timer);
   expect(flows).toBe(200_000);
   expect(turns).toBeGreaterThan(20);
-  expect(peak - before).toBeLessThan(8 << 20);
+  expect(peak - before).toBeLessThan(16 << 20);
 });

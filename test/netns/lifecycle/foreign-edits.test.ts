@@ -109,16 +109,17 @@ test('changes of other tables and our own syncs are no foreign edits', async () 
   expect(await foreignTables()).toBe(before);
 });
 
-test.each(Object.entries(edits))('%s: repaired within two seconds', async (_, { argv, log, ofIPv4Only }) => {
+test.each(Object.entries(edits))('%s: repaired at once', async (_, { argv, log, ofIPv4Only }) => {
   const foreign = argv.join(' ') === 'flush ruleset' ? undefined : await foreignTables();
   const before = { IPv4: await repairs('IPv4'), IPv6: await repairs('IPv6') };
   const logged = proxy.log.length;
   await bed.run(['nft', ...argv]);
-  const took = await waitUntil('the tables are as before', asBefore, 5000).catch(async (error) => {
+  const took = await waitUntil('the tables are as before', asBefore, 20_000).catch(async (error) => {
     expect(await tables(), `${error}\n${proxy.log}`).toEqual(intact);
     return 0;
   });
-  expect(took).toBeLessThan(2000);
+  // The next full sync of its own accord would come after an hour, the retry of a failed one after 30 s.
+  expect(took).toBeLessThan(10_000);
   expect(await bed.answers(`${WEB}:80`)).toBe(true);
   expect(proxy.log.slice(logged)).toMatch(log);
   expect(await repairs('IPv4')).toBe(before.IPv4 + 1);
@@ -161,11 +162,11 @@ describe.each(['nft', 'legacy'] as const)('iptables mode on the back-end %s', (b
     const took = await waitUntil(
       'the rules are as before',
       async () => isDeepStrictEqual((await ownIptablesLines(bed, backend)).sort(), before.toSorted()),
-      10_000,
+      20_000,
     ).catch(async (error) =>
       expect(await ownIptablesLines(bed, backend), `${error}\n${proxy.log}`).toEqual(before),
     );
-    expect(took).toBeLessThan(5000);
+    expect(took).toBeLessThan(10_000);
     expect(await bed.answers(`${WEB}:80`)).toBe(true);
     expect(await repairs('IPv4')).toBeGreaterThan(0);
   });

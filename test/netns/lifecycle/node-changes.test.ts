@@ -14,7 +14,7 @@ afterAll(() => bed.close());
 beforeEach(() => bed.reset());
 
 const withoutNode = () => shop().filter(({ kind }) => kind !== 'Node');
-const atOnce = 2000;
+const atOnce = 10_000;
 
 describe('the Node', () => {
   test('gets its addresses late: the proxy waits, then node ports are on them', async () => {

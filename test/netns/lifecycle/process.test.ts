@@ -17,33 +17,30 @@ afterAll(() => bed.close());
 beforeEach(() => bed.reset());
 
 describe.each(['nftables', 'iptables'] as const)('%s', (mode) => {
-  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    '%s ends it within a second, rules stay',
-    async (signal) => {
-      await bed.api.apply(...shop());
-      const proxy = bed.start(mode);
-      await bed.synced(proxy);
-      const before = await rules();
-      const { code, signal: endedBy, milliseconds } = await proxy.end(signal);
-      expect({ code, endedBy }).toEqual(
-        signal === 'SIGKILL' ? { code: null, endedBy: 'SIGKILL' } : { code: 0, endedBy: null },
-      );
-      expect(milliseconds, proxy.log).toBeLessThan(1000);
-      expect(await rules()).toBe(before);
-      expect(await bed.answers(`${WEB}:80`)).toBe(true);
-      expect(await bed.answers(`172.31.0.11:${WEB_NODE_PORT}`)).toBe(true);
-    },
-  );
+  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('%s ends it soon, rules stay', async (signal) => {
+    await bed.api.apply(...shop());
+    const proxy = bed.start(mode);
+    await bed.synced(proxy);
+    const before = await rules();
+    const { code, signal: endedBy, milliseconds } = await proxy.end(signal);
+    expect({ code, endedBy }).toEqual(
+      signal === 'SIGKILL' ? { code: null, endedBy: 'SIGKILL' } : { code: 0, endedBy: null },
+    );
+    expect(milliseconds, proxy.log).toBeLessThan(5000);
+    expect(await rules()).toBe(before);
+    expect(await bed.answers(`${WEB}:80`)).toBe(true);
+    expect(await bed.answers(`172.31.0.11:${WEB_NODE_PORT}`)).toBe(true);
+  });
 });
 
-test('SIGTERM ends it within a second while it waits for a server that does not answer', async () => {
+test('SIGTERM ends it soon while it waits for a server that does not answer', async () => {
   await bed.api.control('POST /faults', { times: 0, action: { kind: 'hang' } });
   const proxy = bed.start('nftables');
   await delay(1500);
   expect(await proxy.end()).toMatchObject({ code: 0 });
   const again = bed.start('nftables');
   await delay(1500);
-  expect((await again.end()).milliseconds).toBeLessThan(1000);
+  expect((await again.end()).milliseconds).toBeLessThan(5000);
 });
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
