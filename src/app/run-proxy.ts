@@ -3,6 +3,7 @@ import type { Invocation } from '../cli/invocation.ts';
 import { fairleadVersion } from '../cli/version.ts';
 import { hostSysctls } from '../kernel/sysctl/sysctl.ts';
 import { removeAllModes } from './cleanup.ts';
+import { logCrashes } from './log-crashes.ts';
 import { requireNetAdmin } from './privileges.ts';
 import { ProxyServer } from './proxy-server.ts';
 
@@ -14,6 +15,7 @@ export async function runProxy(invocation: Invocation): Promise<number> {
   const { config, logger, nodeName, reportedVersion, configFileWatch } = invocation;
   requireNetAdmin();
   if (invocation.oneShot === 'cleanup') return (await removeAllModes(logger)).length === 0 ? 0 : 1;
+  const stopLogging = logCrashes(logger);
   const stop = new AbortController();
   const onSignal = (name: NodeJS.Signals) => {
     logger.info('Stopping, rules stay in place', { signal: name });
@@ -42,6 +44,7 @@ export async function runProxy(invocation: Invocation): Promise<number> {
     return 0;
   } finally {
     stop.abort();
+    stopLogging();
     for (const name of endingSignals()) process.off(name, onSignal);
   }
 }
