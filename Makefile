@@ -4,13 +4,19 @@ VITEST := $(NODE) node_modules/vitest/vitest.mjs run
 MODE ?= nftables
 PACKAGES := iproute2 nftables iptables conntrack ipset procps openssl curl
 
-.PHONY: demo test check bench setup packages
+.PHONY: demo test test-guest check bench setup packages
 
 demo: setup
 	MODE=$(MODE) $(NODE) examples/demo/main.ts
 
 test: setup check
 	$(VITEST)
+
+# The tests that meet the kernel, on the kernel of another Debian release under emulation: test/guest-kernel/README.md
+KERNEL ?= bookworm
+test-guest: PACKAGES += qemu-system-x86 busybox-static kmod
+test-guest: setup
+	$(NODE) test/guest-kernel/main.ts --kernel $(KERNEL) --time-limit 10800 -- $(NODE) test/guest-kernel/kernel-tests.ts
 
 check: node_modules/.package-lock.json
 	$(NODE) node_modules/typescript/bin/tsc --noEmit

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { patient } from './test/netns/patience.ts';
 
 // Three projects: `unit` runs anywhere; `cluster` runs against the stand-in API server; `netns` needs root and
 // a Linux kernel with nftables, and runs one file at a time because each file builds its own network namespaces.
@@ -8,7 +9,12 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts', 'examples/**/*.test.ts'],
+          include: [
+            'src/**/*.test.ts',
+            'test/*.test.ts',
+            'test/guest-kernel/*.test.ts',
+            'examples/**/*.test.ts',
+          ],
           exclude: ['src/**/*.netns.test.ts'],
           testTimeout: 20_000,
         },
@@ -18,8 +24,8 @@ export default defineConfig({
         test: {
           name: 'netns',
           include: ['test/netns/**/*.test.ts', 'src/**/*.netns.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: patient(120_000),
+          hookTimeout: patient(120_000),
           fileParallelism: false,
         },
       },

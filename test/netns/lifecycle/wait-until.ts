@@ -1,10 +1,12 @@
-const POLL_MILLISECONDS = 20;
+import { patient } from '../patience.ts';
+
+const POLL_MILLISECONDS = patient(20);
 
 /** Asks again and again until the answer is true; resolves to the milliseconds that took. Rejects after the time-out. */
 export async function waitUntil(
   what: string,
   condition: () => Promise<boolean> | boolean,
-  timeoutMilliseconds = 10_000,
+  timeoutMilliseconds = patient(10_000),
 ): Promise<number> {
   const begin = performance.now();
   while (!(await condition())) {

@@ -2,12 +2,13 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { patient } from '../patience.ts';
 import type { ObjectFeed } from './object-feed.ts';
 import type { KubeObject, ObjectReference } from './scenario.ts';
 import { delay } from './settle.ts';
 
 /** A reader may wait a moment whether a file that is gone comes back; later changes must not overtake the removal. */
-const REMOVAL_MILLISECONDS = 100;
+const REMOVAL_MILLISECONDS = patient(100);
 
 /** A directory with one YAML file for each object. Files appear complete: they are written elsewhere and moved in. */
 export class FileFeed implements ObjectFeed {

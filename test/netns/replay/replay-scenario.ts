@@ -1,3 +1,4 @@
+import { patient } from '../patience.ts';
 import type { Testbed } from '../testbed/testbed.ts';
 import { cleanNode } from './clean-node.ts';
 import type { CompareContext } from './compare.ts';
@@ -11,7 +12,7 @@ import { delay, settle } from './settle.ts';
 import { markerService, markerSlices, standingObjects } from './standing-objects.ts';
 
 /** A stopped proxy changes nothing: only the objects get a moment to reach their feed. */
-const STOPPED_MILLISECONDS = 200;
+const STOPPED_MILLISECONDS = patient(200);
 
 export interface ReplayOptions {
   readonly bed: Testbed;
@@ -102,7 +103,7 @@ class Replay {
     { about, probes }: Pick<ScenarioStep, 'about' | 'probes'>,
     change: () => Promise<void>,
   ): Promise<boolean> {
-    const { bed, proxy, mode, settleTimeoutMilliseconds = 20_000 } = this.#options;
+    const { bed, proxy, mode, settleTimeoutMilliseconds = patient(20_000) } = this.#options;
     let failed: ProbeFailure[] = [];
     let error: string | undefined;
     try {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { patient } from '../patience.ts';
 import { exceptionReason, loadExceptions, type Variant } from './exceptions.ts';
 import { type FeedKind, modeOf, ReplayPool } from './replay-pool.ts';
 import { fullReport } from './report.ts';
@@ -7,7 +8,7 @@ import { loadScenario, loadScenarios, SCENARIO_DIRECTORY } from './scenario.ts';
 /** Scenarios at the same time; most of their time they wait. */
 const TEST_BEDS = 2;
 /** Includes waiting for a free test bed. */
-const TIMEOUT_MILLISECONDS = 300_000;
+const TIMEOUT_MILLISECONDS = patient(300_000);
 
 export interface SuiteOptions {
   readonly feed?: FeedKind;

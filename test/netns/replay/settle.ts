@@ -1,11 +1,12 @@
+import { patient } from '../patience.ts';
 import type { Testbed } from '../testbed/testbed.ts';
 import type { ProxyUnderTest } from './proxy-under-test.ts';
 import { MARKER_ADDRESSES, MARKER_CLIENT, markerPort } from './standing-objects.ts';
 
 /** Covers a change that reached the proxy by another watch than the marker did. */
-const EXTRA_MILLISECONDS = 400;
-const POLL_MILLISECONDS = 20;
-const ATTEMPT_TIMEOUT_MILLISECONDS = 250;
+const EXTRA_MILLISECONDS = patient(400);
+const POLL_MILLISECONDS = patient(20);
+const ATTEMPT_TIMEOUT_MILLISECONDS = patient(250);
 
 /**
  * Waits until the marker Service answers on the port of this step in both families, and a little longer.

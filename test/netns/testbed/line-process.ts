@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { patient } from '../patience.ts';
 
-const STOP_TIMEOUT_MILLISECONDS = 2000;
+const STOP_TIMEOUT_MILLISECONDS = patient(2000);
 
 /** What a {@link LineProcess} gets back for a request, one JSON object a line. */
 export interface LineResponse {

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { patient } from '../patience.ts';
 
 const LOG_LIMIT = 64 * 1024;
-const STOP_TIMEOUT_MILLISECONDS = 10_000;
+const STOP_TIMEOUT_MILLISECONDS = patient(10_000);
 
 /** A program that runs inside a namespace and may be started again after it was stopped. */
 export class NamespaceProcess {

@@ -1,3 +1,4 @@
+import { patient } from '../patience.ts';
 import type { RequestOutcome } from './agent-protocol.ts';
 import { linkCommands, namespaceCommands } from './ip-batch.ts';
 import { NamespaceAgent } from './namespace-agent.ts';
@@ -6,7 +7,7 @@ import { runCommand } from './run-command.ts';
 import { serverGroups, type Topology } from './topology.ts';
 
 /** How long a request waits for its answer: enough for one SYN to be repeated. */
-const REQUEST_TIMEOUT_MILLISECONDS = 1300;
+const REQUEST_TIMEOUT_MILLISECONDS = patient(1300);
 
 /** Requests from one source of the topology. Defaults: TCP, once, each on a socket of its own. */
 export interface SourceProbe {
