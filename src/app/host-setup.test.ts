@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { type Logger, silentLogger } from '../base/logger.ts';
+import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
+import { EOPNOTSUPP } from '../kernel/native/errno.ts';
+import { NetlinkConnection } from '../kernel/netlink/netlink-connection.ts';
+import { FakeNetlinkSocket } from '../kernel/netlink/testing/fake-netlink-socket.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
-import { applyConntrackSettings, enableRouteLocalnet } from './host-setup.ts';
+import { applyConntrackSettings, enableRouteLocalnet, loadConntrack } from './host-setup.ts';
 
 const config = {
   maxPerCore: 0,
@@ -63,4 +67,15 @@ test('what is not permitted is a warning that names it', () => {
   const localhost = '/proc/sys/net/ipv4/conf/all/route_localnet';
   expect(enableRouteLocalnet(fake({}, true).sysctls, logger)).toEqual([localhost]);
   expect(warnings).toEqual([ESTABLISHED, CLOSE_WAIT, localhost]);
+});
+
+test('connection tracking is asked for something, so that its module is there; a kernel without is no error', () => {
+  const socket = new FakeNetlinkSocket();
+  loadConntrack(() => new ConntrackConnection(new NetlinkConnection(socket)));
+  const type = socket.sent[0]?.readUInt16LE(4) ?? 0;
+  expect(type >> 8).toBe(1); // NFNL_SUBSYS_CTNETLINK
+  expect(socket.closed).toBe(true);
+  const without = new FakeNetlinkSocket(() => ({ errno: EOPNOTSUPP }));
+  loadConntrack(() => new ConntrackConnection(new NetlinkConnection(without)));
+  expect(without.closed).toBe(true);
 });

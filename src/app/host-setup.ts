@@ -3,6 +3,7 @@ import { cpus } from 'node:os';
 import { describeError } from '../base/fairlead-error.ts';
 import type { Logger } from '../base/logger.ts';
 import type { ConntrackConfiguration } from '../config/proxy-configuration.ts';
+import { ConntrackConnection } from '../kernel/conntrack/conntrack-connection.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import { conntrackSettings } from '../model/conntrack-settings.ts';
 
@@ -29,6 +30,23 @@ export function applyConntrackSettings(
     // Unreadable: the attempt to write tells why.
   }
   return [...refused, ...set(HASH_SIZE, minHashSize, sysctls, logger)];
+}
+
+/**
+ * Has the kernel load its connection tracking, a module on most distributions: before, there are no settings to make, and
+ * the first rules that would load it come later. Does nothing where it cannot; then the settings say what is wrong.
+ */
+export function loadConntrack(open: () => ConntrackConnection = () => ConntrackConnection.open()): void {
+  try {
+    const connection = open();
+    try {
+      connection.countFlows();
+    } finally {
+      connection.close();
+    }
+  } catch {
+    // The settings fail with a warning that names them.
+  }
 }
 
 /** Makes the kernel's out-of-memory killer spare this process (operations 3.11). */
