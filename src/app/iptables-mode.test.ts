@@ -19,6 +19,13 @@ const host = vi.hoisted(() => ({
   tcpBeLiberal: '0',
 }));
 
+vi.mock('../kernel/nftables/nftables-connection.ts', () => ({
+  NftablesConnection: {
+    open() {
+      throw new Error('not in a unit test');
+    },
+  },
+}));
 vi.mock('./packet-counters.ts', () => ({
   openPacketCounters: () => ({ ensure: async () => new Set(), close() {} }),
 }));

@@ -10,10 +10,12 @@ import { IptablesProxier, type IptablesSyncReport } from '../dataplane/iptables/
 import type { Proxier } from '../dataplane/proxier.ts';
 import type { Iptables } from '../kernel/iptables/iptables.ts';
 import { NETLINK_NETFILTER, openNetlinkSocket } from '../kernel/netlink/netlink-socket.ts';
+import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
 import { watchRuleset } from '../kernel/nftables/watch-ruleset.ts';
 import type { Sysctls } from '../kernel/sysctl/sysctl.ts';
 import type { ProxyMetrics } from '../metrics/proxy-metrics.ts';
 import { AppError } from './app-error.ts';
+import { holdTranslation } from './hold-translation.ts';
 import type { ModeDependencies, OpenMode } from './modes.ts';
 import { openPacketCounters } from './packet-counters.ts';
 
@@ -46,6 +48,7 @@ export async function openIptablesMode(
       'iptables is not available on this host',
     );
   }
+  const holder = usable.some(({ iptables }) => iptables.backend === 'nft') ? openHolder(logger) : undefined;
   const counters = openPacketCounters(dependencies.registry);
   const proxiers = new Map<IpFamily, Proxier>();
   for (const { iptables } of usable) {
@@ -65,7 +68,12 @@ export async function openIptablesMode(
         ...(iptables.backend === 'nft' && { watchForeignChanges: rulesetChanges(family, logger) }),
       },
     );
-    proxiers.set(family, measured(proxier, family, dependencies.metrics));
+    proxiers.set(
+      family,
+      measured(proxier, family, dependencies.metrics, () => {
+        if (iptables.backend === 'nft') holder?.hold(family);
+      }),
+    );
   }
   return {
     proxiers,
@@ -87,6 +95,7 @@ export async function openIptablesMode(
     close() {
       for (const proxier of proxiers.values()) proxier.close();
       counters.close();
+      holder?.close();
     },
   };
 }
@@ -146,8 +155,26 @@ function readsOn(sysctls: Sysctls, path: string): boolean {
   }
 }
 
+/** What keeps connections translated while the rules of the nft back-end are flushed and written again. */
+function openHolder(logger: Logger): { hold(family: IpFamily): void; close(): void } | undefined {
+  try {
+    const connection = NftablesConnection.open();
+    return { hold: holdTranslation(connection, logger), close: () => connection.close() };
+  } catch (error) {
+    logger.verbose(2, 'Connections will break should somebody flush the ruleset', {
+      err: describeError(error),
+    });
+    return undefined;
+  }
+}
+
 /** Adds the rule counts of each sync to the metrics, and what failed of it, also where the sync got over that. */
-function measured(proxier: IptablesProxier, family: IpFamily, metrics: ProxyMetrics): Proxier {
+function measured(
+  proxier: IptablesProxier,
+  family: IpFamily,
+  metrics: ProxyMetrics,
+  onSynced: () => void,
+): Proxier {
   const labels = { ip_family: family };
   let counted = proxier.failures;
   const countFailures = () => {
@@ -164,6 +191,7 @@ function measured(proxier: IptablesProxier, family: IpFamily, metrics: ProxyMetr
         metrics.iptablesRulesTotal.set({ table, ip_family: family }, total);
         metrics.iptablesRulesLastSync.set({ table, ip_family: family }, last);
       }
+      onSynced();
       return report;
     },
     close: () => proxier.close(),

@@ -48,7 +48,13 @@ function chain(proxierOf: (clock: FakeClock) => Proxier) {
     { family: 'IPv4', addresses: [] },
     { ...dependencies, isProxyHealthy: () => true, onListenFailure: () => {} },
   );
-  effects.add('IPv4', { sync, serviceHealth, conntrack: undefined, onFirstSync: () => {} });
+  effects.add('IPv4', {
+    sync,
+    serviceHealth,
+    conntrack: undefined,
+    onStarted: () => {},
+    onFirstSync: () => {},
+  });
   const sinks = familySinks([sync], new NodeWatch('node1', clock), new ServiceNetworks(() => {}), problems);
   const services = new KnownObjects(sinks.services);
   const slices = new KnownObjects(sinks.endpointSlices);

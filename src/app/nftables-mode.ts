@@ -1,7 +1,5 @@
 import type { IpFamily } from '../base/ip.ts';
-import type { Logger } from '../base/logger.ts';
 import { nftFamily } from '../dataplane/nftables/family-terms.ts';
-import { holdTranslation } from '../dataplane/nftables/hold-translation.ts';
 import { TABLE } from '../dataplane/nftables/names.ts';
 import type { NftablesKernel } from '../dataplane/nftables/nftables-kernel.ts';
 import { NftablesProxier } from '../dataplane/nftables/nftables-proxier.ts';
@@ -9,6 +7,7 @@ import type { Proxier } from '../dataplane/proxier.ts';
 import { NftablesConnection } from '../kernel/nftables/nftables-connection.ts';
 import { type ProbedKernel, probeNftables, requireFeatures } from '../kernel/nftables/probe.ts';
 import { watchForeignEdits } from './foreign-edits.ts';
+import { holdTranslation } from './hold-translation.ts';
 import type { ModeDependencies, OpenMode } from './modes.ts';
 
 /** Opens the nftables mode. Throws NftablesError where the kernel has no nf_tables, or this process no right to it. */
@@ -22,43 +21,25 @@ export function openNftablesMode(families: readonly IpFamily[], dependencies: Mo
     throw error;
   }
   const edits = watchForeignEdits({ own: connection, families, logger, onForeignEdit });
-  const kernel = holdingTranslation(explainingFirstFailure(edits.kernel, connection), connection, logger);
+  const kernel = explainingFirstFailure(edits.kernel, connection);
+  const hold = holdTranslation(connection, logger);
   const proxiers = new Map<IpFamily, Proxier>();
-  for (const family of families)
-    proxiers.set(family, new NftablesProxier({ family }, { kernel, clock, logger }));
+  for (const family of families) {
+    const proxier = new NftablesProxier({ family }, { kernel, clock, logger });
+    proxiers.set(family, {
+      async sync(plan, diff) {
+        const report = await proxier.sync(plan, diff);
+        hold(family);
+        return report;
+      },
+      close: () => proxier.close(),
+    });
+  }
   return {
     proxiers,
     close() {
       edits.close();
       connection.close();
-    },
-  };
-}
-
-/** Sees to it, as soon as a family has rules, that its connections outlast a flush of the ruleset. */
-function holdingTranslation(
-  kernel: NftablesKernel,
-  connection: NftablesConnection,
-  logger: Logger,
-): NftablesKernel {
-  const held = new Set<string>();
-  return {
-    listNames: (family, table) => kernel.listNames(family, table),
-    close: () => kernel.close(),
-    commit(transaction) {
-      const size = kernel.commit(transaction);
-      const family = transaction.family;
-      if (held.has(family)) return size;
-      held.add(family);
-      try {
-        connection.commit(holdTranslation(family, connection.portId));
-      } catch (error) {
-        logger.verbose(2, 'Connections will break should somebody flush the ruleset', {
-          family,
-          error: String(error),
-        });
-      }
-      return size;
     },
   };
 }

@@ -69,6 +69,7 @@ export class ProxyServer {
   readonly #problems: ProblemLog;
   readonly #events: ApiEvents;
   readonly #effects: SyncEffects;
+  readonly #repairs: Repairs;
   readonly #nodes: NodeWatch;
   readonly #networks: ServiceNetworks;
   readonly #addresses: AddressMonitor;
@@ -95,6 +96,7 @@ export class ProxyServer {
       clock: this.#clock,
       logger,
     });
+    this.#repairs = new Repairs({ clock: this.#clock, logger }, (family, what) => this.#repair(family, what));
     this.#nodes = new NodeWatch(nodeName, this.#clock);
     this.#networks = new ServiceNetworks(() => this.#updateServiceNetworks());
     this.#addresses = new AddressMonitor({ logger, clock: this.#clock });
@@ -131,10 +133,7 @@ export class ProxyServer {
     const { config, nodeName } = this.#invocation;
     this.#addresses.start();
     this.#closers.push(() => this.#addresses.close());
-    const repairs = new Repairs({ clock: this.#clock, logger: this.#logger }, (family, what) =>
-      this.#repair(family, what),
-    );
-    this.#closers.push(() => repairs.close());
+    this.#closers.push(() => this.#repairs.close());
     const supported = supportedFamilies(this.#sysctls);
     if (!supported.includes('IPv6'))
       this.#logger.info('No IPv6 support in this kernel, or it is switched off');
@@ -144,7 +143,7 @@ export class ProxyServer {
       sysctls: this.#sysctls,
       metrics: this.#metrics.proxy,
       registry: this.#metrics.registry,
-      onForeignEdit: (family, what) => repairs.note(family, what),
+      onForeignEdit: (family, what) => this.#repairs.note(family, what),
       onSetAside: (servicePort, reason) => this.#reportRefused(servicePort, reason),
     });
     this.#closers.push(() => mode.close());
@@ -261,6 +260,7 @@ export class ProxyServer {
       sync,
       serviceHealth,
       conntrack: this.#openConntrack(family),
+      onStarted: () => this.#repairs.begun(family),
       onFirstSync: () => this.#afterFirstSync(family, mode),
     });
     const settings = planSettings(family, facts, config, {

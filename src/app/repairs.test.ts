@@ -10,21 +10,36 @@ function setup() {
   const repairs = new Repairs({ clock, logger: silentLogger }, (family, what) =>
     repaired.push([family, what, clock.monotonic()]),
   );
-  return { clock, repairs, repaired };
+  /** An edit after the sync that an earlier repair asked for. */
+  const edit = (family: IpFamily, what: string) => {
+    repairs.begun(family);
+    repairs.note(family, what);
+  };
+  return { clock, repairs, repaired, edit };
 }
 
 test('single edits are repaired at once, each family by itself', () => {
-  const { repairs, repaired } = setup();
-  repairs.note('IPv4', 'a');
-  repairs.note('IPv6', 'b');
-  repairs.note('IPv4', 'c');
+  const { edit, repaired } = setup();
+  edit('IPv4', 'a');
+  edit('IPv6', 'b');
+  edit('IPv4', 'c');
   expect(repaired.map(([family, what]) => `${family} ${what}`)).toEqual(['IPv4 a', 'IPv6 b', 'IPv4 c']);
 });
 
+test('whatever is changed before the rules are written is one repair', () => {
+  const { repairs, repaired } = setup();
+  for (let edit = 0; edit < 30; edit++) repairs.note('IPv4', `chain ${edit}`);
+  repairs.note('IPv6', 'b');
+  expect(repaired.map(([family, what]) => `${family} ${what}`)).toEqual(['IPv4 chain 0', 'IPv6 b']);
+  repairs.begun('IPv4');
+  repairs.note('IPv4', 'during the write');
+  expect(repaired.at(-1)?.[1]).toBe('during the write');
+});
+
 test('edits without end are repaired every 15 seconds, and none is forgotten', async () => {
-  const { clock, repairs, repaired } = setup();
+  const { clock, edit, repaired } = setup();
   for (let second = 0; second < 60; second++) {
-    for (let edit = 0; edit < 5; edit++) repairs.note('IPv4', `edit ${second}.${edit}`);
+    for (let number = 0; number < 5; number++) edit('IPv4', `edit ${second}.${number}`);
     await clock.advance(1000);
   }
   expect(repaired.length).toBeGreaterThanOrEqual(13);
@@ -36,13 +51,13 @@ test('edits without end are repaired every 15 seconds, and none is forgotten', a
   const after = repaired.length;
   await clock.advance(600_000);
   expect(repaired).toHaveLength(after);
-  repairs.note('IPv4', 'much later');
+  edit('IPv4', 'much later');
   expect(repaired.at(-1)?.[1]).toBe('much later');
 });
 
 test('closing forgets what waits', async () => {
-  const { clock, repairs, repaired } = setup();
-  for (let edit = 0; edit < 20; edit++) repairs.note('IPv4', 'x');
+  const { clock, repairs, repaired, edit } = setup();
+  for (let number = 0; number < 20; number++) edit('IPv4', 'x');
   repairs.close();
   await clock.advance(60_000);
   expect(repaired).toHaveLength(10);

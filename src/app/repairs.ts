@@ -10,6 +10,8 @@ interface FamilyState {
   tokens: number;
   filledAt: number;
   waiting: Timer | undefined;
+  /** Rules are going to be written; what is changed until then is covered by that. */
+  isRequested: boolean;
 }
 
 /**
@@ -22,7 +24,7 @@ export class Repairs {
   readonly #repair: (family: IpFamily, what: string) => void;
   readonly #families = new Map<IpFamily, FamilyState>();
 
-  /** `repair` asks for the rules to be written; it is called once for all that has changed since the last call. */
+  /** `repair` asks for the rules to be written. It is called once for all that is changed before they are ({@link begun}). */
   constructor(
     dependencies: { readonly clock: Clock; readonly logger: Logger },
     repair: (family: IpFamily, what: string) => void,
@@ -35,14 +37,14 @@ export class Repairs {
   /** Takes one change by somebody else. */
   note(family: IpFamily, what: string): void {
     const state = this.#stateOf(family);
-    if (state.waiting !== undefined) return;
+    if (state.waiting !== undefined || state.isRequested) return;
     const wait = this.#reserve(state);
     if (wait === 0) {
       this.#logger.warn('Something else changed our rules, writing them again', {
         ipFamily: family,
         change: what,
       });
-      this.#repair(family, what);
+      this.#request(family, state, what);
       return;
     }
     this.#logger.warn('Something else keeps changing our rules: does another proxy run on this node?', {
@@ -52,18 +54,29 @@ export class Repairs {
     });
     state.waiting = this.#clock.schedule(wait, () => {
       state.waiting = undefined;
-      this.#repair(family, what);
+      this.#request(family, state, what);
     });
+  }
+
+  /** The rules of a family are about to be written: changes from now on need another repair. */
+  begun(family: IpFamily): void {
+    const state = this.#families.get(family);
+    if (state !== undefined) state.isRequested = false;
   }
 
   close(): void {
     for (const { waiting } of this.#families.values()) waiting?.cancel();
   }
 
+  #request(family: IpFamily, state: FamilyState, what: string): void {
+    state.isRequested = true;
+    this.#repair(family, what);
+  }
+
   #stateOf(family: IpFamily): FamilyState {
     let state = this.#families.get(family);
     if (state === undefined) {
-      state = { tokens: BURST, filledAt: this.#clock.monotonic(), waiting: undefined };
+      state = { tokens: BURST, filledAt: this.#clock.monotonic(), waiting: undefined, isRequested: false };
       this.#families.set(family, state);
     }
     return state;

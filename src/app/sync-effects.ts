@@ -23,6 +23,8 @@ export interface FamilyParts {
   readonly sync: FamilySync;
   readonly serviceHealth: ServiceHealthServer;
   readonly conntrack: ConntrackCleaner | undefined;
+  /** Called when a sync begins. */
+  readonly onStarted: () => void;
   /** Called once, after the first sync that ended well. */
   readonly onFirstSync: () => void;
 }
@@ -75,7 +77,8 @@ export class SyncEffects implements SyncObserver {
     this.#noteQueued(family);
   }
 
-  started(_family: IpFamily): void {
+  started(family: IpFamily): void {
+    this.#families.get(family)?.onStarted();
     this.#metrics.serviceChangesPending.set(0);
     this.#metrics.endpointChangesPending.set(0);
   }

@@ -197,6 +197,29 @@ test('iptables mode on the back-end nft: our own syncs are no edits by others, a
   await waitUntil('the repair is counted', async () => (await repairs('IPv4')) > 0);
 });
 
+test('iptables mode on the back-end nft: connections go on while the whole ruleset is flushed and written again', async () => {
+  await bed.reset();
+  await bed.api.apply(...shop());
+  proxy = bed.start('iptables', { env: bed.environment('nft') });
+  await bed.synced(proxy);
+  const rules = async () =>
+    (await ownIptablesLines(bed, 'nft')).filter((line) => line.startsWith('-A')).sort();
+  const before = await rules();
+  const traffic = await bed.traffic({
+    held: { ...shopTraffic.held, everyMilliseconds: 2 },
+    udp: { ...shopTraffic.udp, everyMilliseconds: 10 },
+  });
+  for (let round = 0; round < 3; round++) {
+    await bed.run(['nft', 'flush', 'ruleset']);
+    await waitUntil(
+      'the rules are as before',
+      async () => isDeepStrictEqual(await rules(), before),
+      30_000,
+    ).catch(async (error) => expect(await rules(), `${error}\n${proxy.log}`).toEqual(before));
+  }
+  expect(disturbances(await traffic.stop())).toEqual([]);
+});
+
 function repairs(family: string): Promise<number> {
   return bed.metric(`fairlead_foreign_edits_repaired_total{ip_family="${family}"}`);
 }
