@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -98,7 +98,10 @@ export class Guest {
 
 function copyRepository(archive: string): void {
   const except = NOT_COPIED.map((path) => `--exclude=./${path}`);
-  execFileSync('tar', ['-c', '-f', archive, '-C', REPOSITORY, '--anchored', ...except, '.']);
+  const argv = ['-c', '-f', archive, '-C', REPOSITORY, '--anchored', ...except, '.'];
+  const { status } = spawnSync('tar', argv, { stdio: ['ignore', 'ignore', 'inherit'] });
+  // 1: somebody changed a file meanwhile.
+  if (status !== 0 && status !== 1) throw new Error(`tar ended with ${status}`);
 }
 
 function commandScript({ argv, environment }: GuestCommand): string {

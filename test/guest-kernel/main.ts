@@ -53,13 +53,16 @@ async function run(): Promise<number> {
     folder: join(CACHE, 'runs'),
   });
   const ended = guest.ended();
+  let interrupted = false;
   closeOnSignal(async () => {
+    interrupted = true;
     guest.kill();
     await ended;
     return undefined;
   });
   const result = await ended;
   if (result.end === 'exited') return result.status;
+  if (interrupted) return 0; // The signal decides the exit status.
   const log = result.log.split('\n').slice(-SHOWN_LOG_LINES).join('\n');
   const what =
     result.end === 'died' ? 'ended before the command' : `was ended after ${values['time-limit']} s`;
