@@ -42,6 +42,7 @@ export const kernelCases: readonly KernelCase[] = [
     given: some,
     when: (tx) => tx.add({ ...prerouting, base: { ...prerouting.base, priority: 0 } }),
     errno: EOPNOTSUPP,
+    olderErrno: EEXIST,
     at: 0,
   },
   {

@@ -11,6 +11,8 @@ export interface KernelCase {
   readonly when: (transaction: Transaction) => void;
   /** What `when` is refused with; absent: it is applied. */
   readonly errno?: number;
+  /** What Linux 6.1 says instead. */
+  readonly olderErrno?: number;
   /** Index of the refused operation in `when`. */
   readonly at?: number;
 }
