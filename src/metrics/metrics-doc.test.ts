@@ -47,7 +47,6 @@ test.each([
   ['ipvs', 'V'],
   ['nftables', 'N'],
   ['userspace', 'U'],
-  ['ebpf', 'E'],
 ] as const)('docs/metrics.md lists what %s mode exposes', async (mode, letter) => {
   const documented = rows.filter(({ modes }) => modes.includes(letter)).map(({ text }) => text);
   expect(await exposed(mode)).toEqual(documented.toSorted());

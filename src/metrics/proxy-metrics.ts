@@ -6,7 +6,7 @@ import type { Registry } from './registry.ts';
 import { type SampleSource, ScrapeMetric } from './scrape-metric.ts';
 
 /** The modes, as the metrics tell them apart. */
-export type MetricsMode = 'iptables' | 'ipvs' | 'nftables' | 'userspace' | 'ebpf';
+export type MetricsMode = 'iptables' | 'ipvs' | 'nftables' | 'userspace';
 
 /** 1 ms to 16.384 s, doubling. */
 const SYNC_BUCKETS = exponentialBuckets(0.001, 2, 15);
