@@ -4,7 +4,7 @@ import { FairleadMetrics } from './fairlead-metrics.ts';
 import { HistogramVec } from './histogram.ts';
 import type { Metric, MetricFamily } from './metric-family.ts';
 import { readProcessStartTime, registerProcessMetrics } from './process-metrics.ts';
-import { type MetricsMode, ProxyMetrics, registerNfacctMetrics } from './proxy-metrics.ts';
+import { ProxyMetrics, registerNfacctMetrics } from './proxy-metrics.ts';
 import { Registry } from './registry.ts';
 import { RestClientMetrics } from './rest-client-metrics.ts';
 import { MAX_NAMED_OBJECTS } from './set-aside-metrics.ts';
